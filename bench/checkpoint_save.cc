@@ -49,7 +49,6 @@ namespace {
 struct Options : SavingOptions {
   std::string kind = "replace";
   int shards = 1;
-  std::vector<std::string> data_dirs;
   bool llama = false;
 };
 
@@ -70,10 +69,7 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
     std::vector<float>().swap(arrays[i]);
   }
   const auto session = graph.new_session("");
-  Saver saver({.num_shards = options.data_dirs.empty() ? options.shards : 0,
-               .checkpoint_dirs = options.data_dirs,
-               .share_unchanged = false,
-               .max_to_keep = 1});
+  Saver saver({.num_shards = options.shards, .share_unchanged = false, .max_to_keep = 1});
   BackgroundSaver background(saver);
   const size_t baseline = memory("VmRSS:");
   forget_peak_memory();
@@ -94,7 +90,6 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
   }
   const size_t peak = memory("VmHWM:");
   drop_from_page_cache(options.dir);
-  for (const std::string& directory : options.data_dirs) drop_from_page_cache(directory);
   const double start = now();
   const double cpu_start = processor_time();
   saver.restore(*session, prefix);
@@ -195,8 +190,6 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(
           {"replace", "update", "body", "compute", "frozen", "arrays", "alone", "disk"}));
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
-  app.add_option("--data-dirs", options.data_dirs, "On several disks; only of `alone`")
-      ->delimiter(',');
   app.add_flag("--llama", options.llama, "The variables of MLPerf Storage's 8B model");
   add_saving_options(app, options);
   CLI11_PARSE(app, argc, argv);

@@ -128,20 +128,11 @@ def memory_disk(size):
     yield mounted
 
 
-def measure_processor(bench, options, place, results, disks=()):
-  """Adds a round to the results, by place and number of variables.
-
-  With several disks, the files of crochet and of fio are distributed over them.
-  """
-  fio_write, fio_read = (bench.fio(direction, options.size, disks) for direction in ("write", "read"))
-  for disk in disks:
-    os.remove(os.path.join(disk, "fio"))
+def measure_processor(bench, options, place, results):
+  """Adds a round to the results, by place and number of variables."""
+  fio_write, fio_read = (bench.fio(direction, options.size) for direction in ("write", "read"))
   for variables in (64, max(1, options.size // 10240)):
-    data_dirs = [os.path.join(disk, f"{variables}") for disk in disks]
-    ours = bench.run_crochet(["--kind", "alone", *(["--data-dirs", ",".join(data_dirs)] if disks else [])],
-                             options.size, variables)
-    for data_dir in data_dirs:
-      shutil.rmtree(data_dir)
+    ours = bench.run_crochet(["--kind", "alone"], options.size, variables)
     results[place, variables].append({
         "bytes": options.size,
         "save": (durable(ours), of_saves(ours, "cpu_s"), fio_write),
@@ -165,15 +156,11 @@ def processor_section(bench, options):
   loads = []
   skipped = []
   memory = "a block device in memory"
-  two = "two such devices, `checkpoint_dirs`"
   for i in range(options.rounds):
     progress(f"the processor's side, round {i + 1} of {options.rounds}")
     try:
       with memory_disk(6 * max(options.size, 4 * MIB)) as directory:
         measure_processor(elsewhere(bench, options, directory), options, memory, results)
-      half = 3 * max(options.size, 8 * MIB)
-      with memory_disk(half) as first, memory_disk(half) as second:
-        measure_processor(elsewhere(bench, options, first), options, two, results, [first, second])
     except NoMemoryDisk as error:
       skipped = ["", f"Skipped: {memory}: {error}"]
       progress(skipped[-1])
@@ -181,13 +168,12 @@ def processor_section(bench, options):
     loads.append(os.getloadavg()[0])
   rows = []
   for (place, variables), rounds in results.items():
-    if place not in (memory, two):
+    if place != memory:
       continue
     for what, name in (("save", "saves"), ("restore", "restores")):
-      where = "" if place == memory else ", two devices"
-      rows.append((f"{name} of {variables:,} variables{where}: GB/s a core",
+      rows.append((f"{name} of {variables:,} variables: GB/s a core",
                    [r["bytes"] / 1e9 / r[what][1] for r in rounds], 6, True))
-      rows.append((f"{name} of {variables:,} variables{where}: rate / fio's",
+      rows.append((f"{name} of {variables:,} variables: rate / fio's",
                    [r[what][2] / r[what][0] for r in rounds], 0.9, True))
   claims = ["", *claims_table(rows, title="on a block device in memory")] if rows else []
   title = f"of {options.size / GIB:.0f} GiB"

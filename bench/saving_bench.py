@@ -116,15 +116,12 @@ class Bench:
     return [f"{self.names[name]}: {'a run failed' if name in self._done else 'missing'}: {why}"
             for name, whys in self.failures.items() for why in whys]
 
-  def fio(self, direction, size=GIB, directories=()):
-    """Seconds for `size` bytes: to new files until they are durable, or from existing files.
-
-    There is one file in each of the directories, or in that of this bench.
-    """
+  def fio(self, direction, size=GIB):
+    """Seconds for `size` bytes: to a new file until it is durable, or from an existing file."""
     if direction == "write":
       self.empty_directory()
-    paths = ":".join(os.path.join(directory, "fio") for directory in directories or [self._options.dir])
-    command = ["fio", "--name=peer", f"--filename={paths}", f"--rw={direction}", "--bs=1M",
+    path = os.path.join(self._options.dir, "fio")
+    command = ["fio", "--name=peer", f"--filename={path}", f"--rw={direction}", "--bs=1M",
                "--iodepth=16", "--ioengine=io_uring", "--direct=1", f"--size={size}",
                "--output-format=json"]
     if direction == "write":

@@ -104,36 +104,5 @@ TEST_F(SharedFilesTest, DiffReadsThem) {
   EXPECT_THAT(result.out, Not(HasSubstr("frozen")));
 }
 
-// A directory whose data is on two disks.
-TEST(StripedFilesTest, CommandsKnowTheDisks) {
-  MemoryFileSystem files;
-  ScriptedGraph graph;
-  for (const char* const name : {"a", "b"})  // One in each file.
-    graph.variable(name, Tensor::from<float>(std::vector<float>(1000)));
-  const auto session = graph.new_session("");
-  Saver saver({.checkpoint_dirs = {"/disk1/run", "/disk2/run"}, .files = &files});
-  for (int64_t step = 1; step <= 2; ++step) saver.save(*session, "run/m", step);
-  const auto call = [&](const std::vector<std::string>& arguments) {
-    return tool::run(files, arguments);
-  };
-  EXPECT_EQ(call({"verify", "run/m-2"}).code, kSuccess);
-  EXPECT_THAT(call({"list", "run"}).out, HasSubstr("m-2"));
-  EXPECT_EQ(call({"repair", "--dry-run", "run"}).code, kSuccess);
-  const std::string left = "/disk1/run/m-3.data-00000-of-00002.stored7";
-  files.create(left)->append("x");
-  const ToolRun dry = call({"repair", "--dry-run", "run"});
-  EXPECT_EQ(dry.code, kNegative);
-  EXPECT_THAT(dry.out, HasSubstr(left));
-  EXPECT_TRUE(files.exists(left));
-  EXPECT_EQ(call({"repair", "--clean", "run"}).code, kSuccess);
-  EXPECT_FALSE(files.exists(left));
-  EXPECT_EQ(call({"verify", "run/m-2"}).code, kSuccess);
-  // Without one of the disks.
-  files.rename("/disk2/run", "/disk2/gone");
-  const ToolRun without = call({"verify", "run/m-2"});
-  EXPECT_EQ(without.code, kNegative);
-  EXPECT_THAT(without.out + without.err, HasSubstr("/disk2/run/m-2.data-"));
-}
-
 }  // namespace
 }  // namespace crochet::tool

@@ -104,10 +104,6 @@ void CheckpointSaverHook::begin(Graph& graph) {
       known ? known->options().latest_filename : SaverOptions().latest_filename;
   std::shared_ptr<void> locks =
       lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir, state_file);
-  // Not only with the first save: a disk that is not there would be found late.
-  if (known && !known->options().checkpoint_dirs.empty())
-    internal::CheckpointDirectory::to_save_in(files, options_.checkpoint_dir,
-                                              known->options().checkpoint_dirs);
   remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename, state_file);
   find_metric(graph);
   for (const auto& listener : options_.listeners) listener->begin();

@@ -95,8 +95,8 @@ class IoRing {
   size_t num_in_flight_ = 0;
 };
 
-// Keeps up to 16 idle rings: a save or a restore uses two at once for each of its threads. Further
-// ones, and in a forked child those of its parent, are destroyed.
+// Keeps up to 16 idle rings, of saves and restores on several threads: each uses two at once.
+// Further ones, and in a forked child those of its parent, are destroyed.
 //
 // Thread-safe, without a lock, since a process may be forked at any moment.
 class IoRingPool {

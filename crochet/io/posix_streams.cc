@@ -30,8 +30,8 @@ namespace {
 constexpr double kMostlyCached = 0.65;
 
 // 8 concurrent reads of 1 MiB keep a disk busy all the time. With 16, a restore of 1 GiB took a
-// tenth longer, and more than half as long again from two devices in memory: the buffers take
-// longer to set up, and bytes have left the processor's cache when they are copied.
+// tenth longer: the buffers take longer to set up, and bytes have left the processor's cache when
+// they are copied.
 constexpr size_t kNumBlocks = 8;
 constexpr size_t kBlockBytes = size_t{1} << 20;
 

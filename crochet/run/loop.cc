@@ -146,7 +146,6 @@ void Loop::set_up() {
   internal::check_effects(options_);
   internal::check_options(options_.restore, options_.checkpoint_dir);
   SaverOptions saver{.format = options_.checkpoint_format,
-                     .checkpoint_dirs = options_.checkpoint_dirs,
                      .share_unchanged = options_.share_unchanged,
                      .max_to_keep = options_.max_to_keep,
                      .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,

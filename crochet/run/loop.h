@@ -61,9 +61,6 @@ struct LoopOptions {
   // The fallback directory, for checkpoints that cannot be written into checkpoint_dir; they are
   // restored from it, too. Use another disk, and a directory of this run alone. Empty: none.
   std::string fallback_dir = {};
-  // Directories on several disks, in which data files are stored in turns, with links to them in
-  // checkpoint_dir: see SaverOptions. Empty: all files are in checkpoint_dir.
-  std::vector<std::string> checkpoint_dirs = {};
   // The most seconds the run may take for its last saves, from the signal that ends it, or else
   // from its end; choose less than the grace period after SIGTERM. If they take longer, the run
   // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).

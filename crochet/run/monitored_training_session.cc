@@ -32,7 +32,6 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
     scaffold->saver = std::make_shared<Saver>(
         SaverOptions{.format = options.checkpoint_format,
                      .unsaved_state = options.unsaved_state,
-                     .checkpoint_dirs = options.checkpoint_dirs,
                      .share_unchanged = options.share_unchanged,
                      .max_to_keep = options.max_to_keep,
                      .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,

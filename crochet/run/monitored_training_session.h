@@ -69,10 +69,8 @@ struct MonitoredTrainingSessionOptions {
   // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
   // Unset: no limit.
   std::optional<double> deadline_secs = {};
-  // The next seven are for a saver that is created, too: where data files are stored, which
-  // checkpoints it keeps, whether it records the command line, and whether they share what did not
-  // change. See SaverOptions.
-  std::vector<std::string> checkpoint_dirs = {};
+  // The next six are for a saver that is created, too: which checkpoints it keeps, whether it
+  // records the command line, and whether they share what did not change. See SaverOptions.
   int max_to_keep = 5;
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};

@@ -51,7 +51,6 @@ void check_effects(const LoopOptions& options) {
     unused.add("saving_listeners", !options.saving_listeners.empty());
     unused.add("checkpoint_metrics", !options.checkpoint_metrics.empty());
     unused.add("fallback_dir", !options.fallback_dir.empty());
-    unused.add("checkpoint_dirs", !options.checkpoint_dirs.empty());
     unused.add("deadline_secs", options.deadline_secs);
     if (options.max_to_keep != defaults.max_to_keep)
       unused.add("max_to_keep", std::optional(options.max_to_keep));

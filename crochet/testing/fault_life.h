@@ -23,7 +23,6 @@
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/leftovers.h"
-#include "crochet/checkpoint/directory/striped_directory.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -47,7 +46,6 @@ struct LifeOptions {
   int max_to_keep = 2;
   CheckpointFormat format = CheckpointFormat::kTensorBundle;
   std::string fallback_dir = {};
-  std::vector<std::string> checkpoint_dirs = {};
 
   friend void PrintTo(const LifeOptions& options, std::ostream* out) { *out << options.name; }
 };
@@ -60,7 +58,6 @@ inline std::vector<LifeOptions> lives_in_one_directory() {
            .in_background = true,
            .num_shards = 2,
            .max_to_keep = 1},
-          {.name = "TwoDisks", .num_shards = 2, .checkpoint_dirs = {"/disk1/x", "/disk2/x"}},
           {.name = "Safetensors", .format = CheckpointFormat::kSafetensors},
           {.name = "BackgroundSafetensorsOfTwoFiles",
            .in_background = true,
@@ -118,8 +115,6 @@ class FaultLife {
     std::optional<DirectoryLock> second_lock;
     const auto enter = [&](std::optional<DirectoryLock>& held, const std::string& directory) {
       held.emplace(files, directory);
-      if (directory == kDirectory)
-        CheckpointDirectory::to_save_in(files, directory, options_.checkpoint_dirs);
       remove_leftovers(files, directory, kBasename);
     };
     if (!attempt([&] { enter(lock, kDirectory); })) return;
@@ -194,8 +189,6 @@ class FaultLife {
       EXPECT_THAT(leftovers(disk, directory).saves, testing::IsEmpty());
       EXPECT_THAT(leftovers(disk, directory).removals, testing::IsEmpty());
     }
-    EXPECT_THAT(CheckpointDirectory::find(disk, kDirectory)->find_unnamed(kBasename),
-                testing::IsEmpty());
     EXPECT_EQ(latest_checkpoint(disk, kDirectory),
               join_path(kDirectory, fmt::format("{}-{}", kBasename, next.newest_durable())));
   }
@@ -234,7 +227,7 @@ class FaultLife {
     const int64_t newest = sound.empty() ? 0 : step_of_prefix(sound.back()).value_or(0);
     for (const std::string& name : files.list(directory)) {
       if (name == "checkpoint" || name == ".lock" || name == ".sidecar_lock" ||
-          name == "metrics.jsonl" || name == kDataDirsFile || name.starts_with("events."))
+          name == "metrics.jsonl" || name.starts_with("events."))
         continue;
       const auto file = parse_checkpoint_filename(name);
       const std::string base(file ? file->base : std::string_view(name));
@@ -252,8 +245,6 @@ class FaultLife {
   SaverOptions saver_options(FileSystem& files, Clock& clock) const {
     return {.format = options_.format,
             .num_shards = options_.num_shards,
-            .num_threads = 1,
-            .checkpoint_dirs = options_.checkpoint_dirs,
             .max_to_keep = options_.max_to_keep,
             .fallback_dir = options_.fallback_dir,
             .files = &files,

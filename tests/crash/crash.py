@@ -40,7 +40,7 @@ SURROUNDINGS = ((), (), ("forks=yes",), ("closed=yes",), ("forks=yes", "closed=y
 INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.(index|safetensors|safetensors\.index\.json)")
 PART = re.compile(re.escape(BASENAME) +
                   r"-(\d+)(\.(data-\d{5}-of-\d{5}|json|meta)|-\d{5}-of-\d{5}\.safetensors)")
-FOUND_ANYWAY = re.compile(r"checkpoint|\.checkpoint_dirs|\.lock|\.sidecar_lock|metrics\.jsonl|events\..*|graph\..*")
+FOUND_ANYWAY = re.compile(r"checkpoint|\.lock|\.sidecar_lock|metrics\.jsonl|events\..*|graph\..*")
 
 
 class Failure(Exception):
@@ -57,28 +57,12 @@ def left_overs(directory):
     if INDEX.fullmatch(name) or FOUND_ANYWAY.fullmatch(name) or (part and part[1] in sound):
       continue
     add_left_over(result, name)
-  for name in unnamed_files(directory, names):
-    add_left_over(result, name)
   return result
 
 
 def add_left_over(result, name):
   save = re.match(re.escape(BASENAME) + r"-(\d+)", name)
   result.setdefault(save[1] if save else name, []).append(name)
-
-
-def unnamed_files(directory, names):
-  """The files on the disks of a directory to which none of its names leads."""
-  paths = [os.path.join(directory, name) for name in names]
-  named = {os.readlink(path) for path in paths if os.path.islink(path)}
-  for disk in disks_of(directory):
-    for name in os.listdir(disk):
-      if name != ".checkpoints_of" and os.path.join(disk, name) not in named:
-        yield name
-
-
-def disks_of(directory):
-  return [disk for disk in (f"{directory}-disk1", f"{directory}-disk2") if os.path.isdir(disk)]
 
 
 class Life:
@@ -188,8 +172,7 @@ def kill_at_random(trainer, directory, number, seed):
   for i in range(number):
     life = oracle.life(f"every={generator.choice((1, 2, 5))}",
                        f"shards={generator.choice((1, 1, 3))}",
-                       *generator.choice((("format=bundle",), ("format=safetensors",),
-                                          ("format=bundle", "disks=yes"))),
+                       f"format={generator.choice(('bundle', 'safetensors'))}",
                        *generator.choice(SURROUNDINGS))
     life.start()
     for _ in range(generator.randrange(1, 25)):
@@ -210,12 +193,11 @@ def kill_at_random(trainer, directory, number, seed):
 
 def kill_at_points(trainer, directory, _number, _seed):
   """Kills at operation 0, 1, 2, ... of a run with five saves, until one run completes."""
-  for shards, form, *disks in ((1, "bundle"), (3, "bundle"), (2, "bundle", "disks=yes"),
-                               (1, "safetensors"), (3, "safetensors")):
-    kind = (f"shards={shards}", f"format={form}", *disks)
+  for shards, form in ((1, "bundle"), (3, "bundle"), (1, "safetensors"), (3, "safetensors")):
+    kind = (f"shards={shards}", f"format={form}")
     first = os.path.join(directory, f"first-{form}{shards}")
     base = Oracle(trainer, first)
-    life = base.life("steps=2", *kind[:2])
+    life = base.life("steps=2", *kind)
     life.start()
     if life.finish() != 0:
       raise Failure(f"a run of two steps failed: {life.lines}")
@@ -233,12 +215,11 @@ def kill_at_points(trainer, directory, _number, _seed):
           raise
       code = life.finish()
       oracle.check_dead()
-      again = oracle.life("steps=5", *disks)
+      again = oracle.life("steps=5")
       again.start()
       if again.finish() != 0:
         raise Failure(f"point {point}: the next run failed: {again.lines[-1]}")
-      for each in (place, *disks_of(place)):
-        shutil.rmtree(each)
+      shutil.rmtree(place)
       if code == 0:
         break
       if code != -signal.SIGKILL:
@@ -246,7 +227,7 @@ def kill_at_points(trainer, directory, _number, _seed):
       point += 1
     if point < 20:
       raise Failure(f"only {point} points")
-    print(f"{point} points, {form} in {shards} data file(s){' on two disks' if disks else ''}")
+    print(f"{point} points, {form} in {shards} data file(s)")
 
 
 # The expected exit code of each kind of exit: an exact one, or a signal's.

@@ -17,7 +17,6 @@
 //   steps=N       stop at this step; default: never
 //   every=N       save every N steps; default: 1
 //   shards=N      write N data files; default: 1
-//   disks=yes     distribute them over <dir>-disk1 and <dir>-disk2
 //   format=NAME   bundle or safetensors; default: bundle
 //   die_at=N      kill -9 at the N-th file operation, in the middle of an append
 //   exit=HOW      end by return, throw, exit, quick_exit, _exit, abort, terminate, SIGTERM, SIGINT,
@@ -341,11 +340,6 @@ void make_fail(FailingFileSystem& files, const Arguments& arguments) {
   });
 }
 
-std::vector<std::string> data_dirs_of(const Arguments& arguments) {
-  if (arguments.text("disks").empty()) return {};
-  return {arguments.dir + "-disk1", arguments.dir + "-disk2"};
-}
-
 void train_state(const Arguments& arguments, FileSystem& files) {
   local::Graph graph;
   State state(graph);
@@ -357,7 +351,6 @@ void train_state(const Arguments& arguments, FileSystem& files) {
       .format = arguments.text("format") == "safetensors" ? CheckpointFormat::kSafetensors
                                                           : CheckpointFormat::kTensorBundle,
       .num_shards = static_cast<int>(arguments.number("shards", 1)),
-      .checkpoint_dirs = data_dirs_of(arguments),
       .max_to_keep = 3,
       .files = &files});
   hooks.push_back(std::make_shared<Surroundings>(arguments, scaffold->saver));

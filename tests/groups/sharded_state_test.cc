@@ -54,28 +54,6 @@ TEST_F(ShardedStateTest, EachNumberOfRanksContinuesFromEachOther) {
   }
 }
 
-TEST_F(ShardedStateTest, EachRankUsesAllDisks) {
-  const auto on_two_disks = [](RankProgram& program) {
-    program.options.checkpoint_dirs = {"/disk1/run", "/disk2/run"};
-    program.options.max_to_keep = 1;
-  };
-  expect_all_end_at(run(4, 12, on_two_disks), 12);
-  EXPECT_THAT(checkpoints(), ElementsAre("12"));
-  expect_checkpoint(12);
-  size_t num_links = 0;
-  for (const std::string& name : files_.list("run"))
-    if (files_.read_symbolic_link("run/" + name)) ++num_links;
-  size_t num_stored = 0;
-  for (const char* const disk : {"/disk1/run", "/disk2/run"})
-    num_stored += files_.list(disk).size() - 1;  // Without the mark.
-  EXPECT_EQ(num_stored, num_links);
-  EXPECT_GE(num_stored, 4);
-  EXPECT_THAT(leftovers(), IsEmpty());
-  expect_all_end_at(run(3, 15, on_two_disks), 15);
-  expect_checkpoint(15);
-  EXPECT_THAT(leftovers(), IsEmpty());
-}
-
 // Beside the field, which changes in each step, an array that never changes.
 class FrozenArrayTest : public ShardedStateTest {
  protected:

@@ -52,8 +52,7 @@ json save(const std::string& directory, int64_t step) {
 }
 
 // Returns how many data files each checkpoint has.
-// Data files are in `data_dirs`, if there are any.
-json share(const std::string& directory, const std::vector<std::string>& data_dirs) {
+json share(const std::string& directory) {
   constexpr int64_t kLarge = 64 << 10;
   ScriptedGraph graph({.counts_steps = false});
   const Variable step_variable = graph.variable("step", Tensor::scalar<float>(0));
@@ -61,7 +60,7 @@ json share(const std::string& directory, const std::vector<std::string>& data_di
   std::iota(values.begin(), values.end(), 0.0F);
   graph.variable("frozen", Tensor::from<float>(values, {256, kLarge / 256}));
   const auto session = graph.new_session("");
-  Saver saver(SaverOptions{.checkpoint_dirs = data_dirs});
+  Saver saver;
   json counts = json::array();
   for (int64_t step = 1; step <= 3; ++step) {
     const Assignment next{step_variable, {}, [&](std::span<std::byte> to) {
@@ -106,7 +105,7 @@ int main(int argc, char** argv) {
   if (arguments.at(0) == "save")
     answer = save(arguments.at(1), std::atoll(arguments.at(2).c_str()));
   else if (arguments.at(0) == "share")
-    answer = share(arguments.at(1), {arguments.begin() + 2, arguments.end()});
+    answer = share(arguments.at(1));
   else if (arguments.at(0) == "state")
     answer = state_of(arguments.at(1));
   else

@@ -12,7 +12,6 @@
 #include "crochet/checkpoint/bundle/string_coding.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/strings_input.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -32,16 +31,9 @@ class BundleData final : public TensorSource {
  public:
   BundleData(FileSystem& files, std::string prefix, const BundleHeader& header)
       : TensorSource(std::make_unique<OpenFiles>(files, index_filename(prefix)), "index"),
-        files_(files),
         prefix_(std::move(prefix)),
         num_shards_(header.num_shards),
         big_endian_(header.big_endian) {}
-
-  // See directory/striped_directory.h.
-  std::string disk_of(int shard) const override {
-    const auto target = files_.read_symbolic_link(path_of(shard));
-    return target ? directory_of(*target) : "";
-  }
 
   std::unique_ptr<MappedBytes> map(const StoredTensor& entry,
                                    std::string_view name) const override {
@@ -86,7 +78,6 @@ class BundleData final : public TensorSource {
   }
   bool is_of_this_order() const { return big_endian_ == (std::endian::native == std::endian::big); }
 
-  FileSystem& files_;  // Not owned; outlives this.
   const std::string prefix_;
   const int num_shards_;
   const bool big_endian_;

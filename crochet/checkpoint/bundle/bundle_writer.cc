@@ -26,15 +26,12 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix, BundleWriterOp
     : prefix_(std::move(prefix)),
       options_(std::move(options)),
       added_(prefix_),
-      staged_(files, prefix_, options_.num_threads) {
+      staged_(files, prefix_) {
   if (options_.alignment == 0)
     throw InvalidArgumentError(fmt::format("{}: the alignment is 0 bytes", prefix_));
   if (options_.num_shards < 1 || num_files() > internal::kMaxShards)
     throw InvalidArgumentError(fmt::format("{}: found {} data files, expected 1 to {}", prefix_,
                                            num_files(), internal::kMaxShards));
-  if (options_.num_threads < 1)
-    throw InvalidArgumentError(
-        fmt::format("{}: found {} threads, expected at least 1", prefix_, options_.num_threads));
   for (int file = options_.num_shards; const std::string& linked : options_.linked_files) {
     linked_bytes_ += files.file_size(linked);
     staged_.link(linked, name_of_file(file++));
@@ -42,41 +39,16 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix, BundleWriterOp
   begin_shard();
 }
 
-// A forked process has none of the threads.
-BundleWriter::~BundleWriter() {
-  if (owner_.is_here()) return;
-  for (auto& thread : threads_) leave_to_parent(thread.release());
-}
-
-template <typename Step>
-void BundleWriter::run(StagedFiles::Stage from, StagedFiles::Stage to, const char* call,
-                       const Step& step) {
-  staged_.run(from, to, call, [&] {
-    try {
-      step();
-    } catch (...) {
-      has_failed_ = true;
-      threads_.clear();
-      throw;
-    }
-  });
-}
-
 void BundleWriter::begin_shard() {
   const size_t number = shards_.size();
-  const auto num_threads = static_cast<size_t>(options_.num_threads);
-  if (num_threads > 1 && number >= num_threads)
-    if (auto earlier = std::move(threads_[number - num_threads])) earlier->finish();
   const uint64_t expected =
       number < options_.expected_bytes.size() ? options_.expected_bytes[number] : 0;
   WritableFile& file = staged_.create(name_of_file(static_cast<int>(number)), expected);
-  auto& shard = shards_.emplace_back(file, number, options_.alignment);
-  if (num_threads > 1)
-    threads_.push_back(std::make_unique<internal::DataFileThread>(shard, has_failed_));
+  shards_.emplace_back(file, number, options_.alignment);
 }
 
 void BundleWriter::next_shard() {
-  run(StagedFiles::kAdding, StagedFiles::kAdding, "next_shard()", [&] {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "next_shard()", [&] {
     if (shards_.size() == static_cast<size_t>(options_.num_shards))
       throw InvalidArgumentError(
           fmt::format("{}: one data file more than the {} expected", prefix_, options_.num_shards));
@@ -86,7 +58,7 @@ void BundleWriter::next_shard() {
 
 void BundleWriter::add(std::string_view name, const TensorToWrite& added) {
   const Tensor& tensor = added.tensor;
-  run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
     added_.check_set(name, tensor);
     added_.check_name(name);
     check_type(name, tensor);
@@ -102,7 +74,7 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
                              const TensorSlice& slice, const TensorToWrite& added) {
   const Tensor& tensor = added.tensor;
   bool is_part = false;
-  run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
     const bool is_taken = !added_.is_partitioned(name) && index_.contains(name);
     is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
     if (!is_part) return;
@@ -125,8 +97,6 @@ void BundleWriter::store(const TensorToWrite& added, Added& to) {
   stored_.push_back(&to);
   if (added.linked)
     to.place = place_of_linked(*added.linked);
-  else if (options_.num_threads > 1)
-    threads_.back()->add(added, to.place);
   else
     to.place = shards_.back().append(added);
 }
@@ -154,10 +124,8 @@ uint64_t BundleWriter::data_bytes() const {
 }
 
 void BundleWriter::write() {
-  run(StagedFiles::kAdding, StagedFiles::kWritten, "write()", [&] {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kWritten, "write()", [&] {
     while (shards_.size() < static_cast<size_t>(options_.num_shards)) begin_shard();
-    for (auto& thread : threads_)
-      if (const auto ended = std::move(thread)) ended->finish();
     table_ = encode_index();  // While the disk is writing the data.
     staged_.flush();
     for (internal::DataFile& shard : shards_) shard.release();
@@ -166,7 +134,7 @@ void BundleWriter::write() {
 
 void BundleWriter::write_and_sync() {
   if (staged_.stage() != StagedFiles::kWritten) write();
-  run(StagedFiles::kWritten, StagedFiles::kSynced, "write_and_sync()", [&] {
+  staged_.run(StagedFiles::kWritten, StagedFiles::kSynced, "write_and_sync()", [&] {
     staged_.sync();
     staged_.create(index_filename(prefix_)).append(table_);
     staged_.sync();
@@ -176,7 +144,8 @@ void BundleWriter::write_and_sync() {
 }
 
 void BundleWriter::publish() {
-  run(StagedFiles::kSynced, StagedFiles::kPublished, "publish()", [&] { staged_.publish(); });
+  staged_.run(StagedFiles::kSynced, StagedFiles::kPublished, "publish()",
+              [&] { staged_.publish(); });
 }
 
 std::string BundleWriter::encode_index() {

@@ -2,20 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/internal/process_owner.h"
 #include "crochet/checkpoint/bundle/data_file.h"
-#include "crochet/checkpoint/bundle/data_file_thread.h"
 #include "crochet/checkpoint/layout/added_tensors.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -39,9 +35,6 @@ struct BundleWriterOptions {
   // Data files of complete checkpoints in the same directory that are data files of this one, too,
   // after its own: TensorToWrite::linked refers to them by their numbers here.
   std::vector<std::string> linked_files = {};
-  // The number of data files that are written at the same time, each by a thread of its own; 1:
-  // the thread that calls add() writes.
-  int num_threads = 1;
 };
 
 // Writes a checkpoint in TensorFlow's format.
@@ -50,18 +43,15 @@ struct BundleWriterOptions {
 //   writer.add("model/w1", w1);
 //   writer.finish();
 //
-// The bytes go to `<data name>.tempstate<number>`, in the order of the calls: at once, or with
-// several threads until write() has returned, which also throws the errors. Until then the tensors
-// must stay valid, and TensorToWrite::read is called by these threads.
+// The bytes go to `<data name>.tempstate<number>`, at once and in the order of the calls.
 //
 // Not thread-safe.
 class BundleWriter final : public CheckpointWriter {
  public:
   // Creates the directory if it is missing. `files` is not owned and must outlive this.
-  // Throws: InvalidArgumentError for an alignment of 0, for no data files or more than 99999, and
-  // for no threads; what FileSystem::link() throws.
+  // Throws: InvalidArgumentError for an alignment of 0, for no data files or more than 99999;
+  // what FileSystem::link() throws.
   BundleWriter(FileSystem& files, std::string prefix, BundleWriterOptions options = {});
-  ~BundleWriter() override;
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
@@ -87,7 +77,7 @@ class BundleWriter final : public CheckpointWriter {
   // never exists with data of another checkpoint.
   void publish() override;
 
-  // Of the files that are written. Requires: write(), if there are several threads.
+  // Of the files that are written.
   uint64_t data_bytes() const;
   uint64_t total_bytes() const override { return data_bytes() + linked_bytes_ + index_bytes_; }
   int num_files() const override {
@@ -107,9 +97,6 @@ class BundleWriter final : public CheckpointWriter {
     const std::vector<TensorSlice>* slices = nullptr;  // Of a tensor in slices: it has no place.
   };
 
-  // As StagedFiles::run(); ends the threads before the files are removed.
-  template <typename Step>
-  void run(StagedFiles::Stage from, StagedFiles::Stage to, const char* call, const Step& step);
   void begin_shard();
   // Throws: InvalidArgumentError for a type that TensorFlow does not have.
   void check_type(std::string_view name, const Tensor& tensor) const;
@@ -121,7 +108,6 @@ class BundleWriter final : public CheckpointWriter {
 
   const std::string prefix_;
   const BundleWriterOptions options_;
-  const ProcessOwner owner_;
 
   internal::AddedTensors added_;
   std::map<std::string, Added, std::less<>> index_;  // By their keys in the index.
@@ -132,10 +118,6 @@ class BundleWriter final : public CheckpointWriter {
   uint64_t index_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
   StagedFiles staged_;  // After shards_: the files are closed before the tensors are released.
-  std::atomic<bool> has_failed_ = false;
-  // One for each of shards_, unless there is a single thread; null once it has ended. After
-  // staged_: they end before the files are closed.
-  std::deque<std::unique_ptr<internal::DataFileThread>> threads_;
 };
 
 }  // namespace crochet::inline v0

@@ -41,9 +41,7 @@ std::string first_of(const std::vector<std::string>& lines) {
 
 CheckpointDirectory::CheckpointDirectory(FileSystem& files, const std::string& path,
                                          std::optional<DirectoryLock> lock)
-    : files_(files),
-      directory_(std::make_shared<StripedDirectory>(
-          files, lock ? lock->directory(files) : files.open_directory(path))) {
+    : files_(files), directory_(lock ? lock->directory(files) : files.open_directory(path)) {
   if (lock) lock_ = std::make_shared<const DirectoryLock>(std::move(*lock));
 }
 
@@ -57,14 +55,11 @@ std::optional<CheckpointDirectory> CheckpointDirectory::find(FileSystem& files,
   }
 }
 
-CheckpointDirectory CheckpointDirectory::to_save_in(FileSystem& files, const std::string& path,
-                                                    const std::vector<std::string>& data_dirs) {
+CheckpointDirectory CheckpointDirectory::to_save_in(FileSystem& files, const std::string& path) {
   auto lock = DirectoryLock::held_here(files, path);
   if (lock) lock->check();
   if (!lock && !files.exists(path)) files.create_directories(path);
-  CheckpointDirectory opened(files, path, std::move(lock));
-  if (!data_dirs.empty()) opened.directory_->store_in(data_dirs);
-  return opened;
+  return CheckpointDirectory(files, path, std::move(lock));
 }
 
 bool CheckpointDirectory::is_locked() const {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/directory/striped_directory.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
@@ -30,19 +29,13 @@ class CheckpointDirectory {
  public:
   // Opens the directory `path` without changing anything; unset if there is no such directory.
   static std::optional<CheckpointDirectory> find(FileSystem& files, const std::string& path);
-  // Opens it for saving: creates the directory if it is missing. With `data_dirs`, data files are
-  // stored there in turns.
+  // Opens it for saving: creates the directory if it is missing.
   // Throws: FailedPreconditionError if this process has locked the directory with this path, but it
-  // is no longer there or the lock is lost; as StripedDirectory::store_in().
-  static CheckpointDirectory to_save_in(FileSystem& files, const std::string& path,
-                                        const std::vector<std::string>& data_dirs = {});
+  // is no longer there or the lock is lost.
+  static CheckpointDirectory to_save_in(FileSystem& files, const std::string& path);
 
   Directory& files() const { return *directory_; }
   std::shared_ptr<Directory> shared_files() const { return directory_; }
-  // See StripedDirectory.
-  std::vector<std::string> find_unnamed(std::string_view basename) {
-    return directory_->find_unnamed(basename);
-  }
   const std::string& path() const { return directory_->path(); }
   // True while this process holds the lock.
   bool is_locked() const;
@@ -77,7 +70,7 @@ class CheckpointDirectory {
   std::optional<std::string> objection(const std::string& prefix);
 
   FileSystem& files_;  // Contains the directory. Not owned; outlives this.
-  std::shared_ptr<StripedDirectory> directory_;
+  std::shared_ptr<Directory> directory_;
   std::shared_ptr<const DirectoryLock> lock_;  // Null if this process held none.
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +15,6 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/directory/striped_directory.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/directory.h"
@@ -56,7 +54,6 @@ class Leftovers {
 
   bool contains(const std::string& name) {
     if (internal::is_temporary_state(name, latest_filename_)) return true;
-    if (internal::is_temporary_state(name, internal::kDataDirsFile)) return true;
     const auto file = internal::parse_checkpoint_filename(name);
     if (!file || !internal::parse_step(file->base, basename_)) return false;
     if (file->part == CheckpointPart::kTemporary) return true;
@@ -88,10 +85,9 @@ class Leftovers {
   std::map<std::string, std::set<std::string>> shard_counts_;
 };
 
-std::vector<std::string> leftovers_in(CheckpointDirectory& checkpoints,
-                                      const std::string& directory, const std::string& basename,
+std::vector<std::string> leftovers_in(FileSystem& files, const std::string& directory,
+                                      const std::string& basename,
                                       const std::string& latest_filename) {
-  Directory& files = checkpoints.files();
   Leftovers leftovers(files, directory, basename, latest_filename);
   std::vector<std::string> paths;
   for (const std::string& name : leftovers.names()) {
@@ -121,9 +117,7 @@ std::vector<std::string> list_leftovers(FileSystem& files, const std::string& di
                                         const std::string& latest_filename) {
   auto found = CheckpointDirectory::find(files, directory);
   if (!found) return {};
-  std::vector<std::string> paths = leftovers_in(*found, directory, basename, latest_filename);
-  std::ranges::move(found->find_unnamed(basename), std::back_inserter(paths));
-  return paths;
+  return leftovers_in(found->files(), directory, basename, latest_filename);
 }
 
 void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
@@ -144,9 +138,8 @@ void remove_leftovers(FileSystem& files, const std::string& directory, const std
                             error.what()));
     return;
   }
-  for (const std::string& name : leftovers_in(*found, directory, basename, latest_filename))
+  for (const std::string& name : leftovers_in(held_open, directory, basename, latest_filename))
     remove_leftover(held_open, name);
-  for (const std::string& unnamed : found->find_unnamed(basename)) remove_leftover(files, unnamed);
 }
 
 }  // namespace crochet::inline v0

@@ -12,8 +12,8 @@ namespace crochet::inline v0 {
 
 // The files of `<basename>-<digits>` left by killed saves and removals: temporary files; data
 // files, sidecars and meta graphs without an index; data files whose number of shards differs from
-// the index; temporary files of the state file, `latest_filename`; and files in data directories
-// (SaverOptions::checkpoint_dirs) that no checkpoint has. A running save has such files, too.
+// the index; and temporary files of the state file, `latest_filename`. A running save has such
+// files, too.
 CROCHET_EXPORT std::vector<std::string> list_leftovers(
     FileSystem& files, const std::string& directory, const std::string& basename,
     const std::string& latest_filename = "checkpoint");

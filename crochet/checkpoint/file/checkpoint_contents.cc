@@ -42,7 +42,6 @@ void verify_entries(const TensorSource& data, std::vector<NamedEntry> entries) {
   std::vector<const StoredTensor*> announced;
   for (const NamedEntry& item : entries) announced.push_back(item.entry);
   ReadRun pass(data, announced);
-  pass.sort_by_turn(entries, [](const NamedEntry& item) { return item.entry; });
   for (const NamedEntry& item : entries)
     pass.take(*item.entry, [&](ReadStream& from) { data.verify(*item.entry, item.name, from); });
 }

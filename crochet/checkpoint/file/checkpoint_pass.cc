@@ -82,8 +82,6 @@ CheckpointPass::CheckpointPass(std::vector<LocatedTensor> located, const Checkpo
   const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
   if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
   state_ = std::make_shared<State>(CheckpointContents::of(reader), std::move(located));
-  state_->pass.sort_by_turn(order_,
-                            [&](size_t number) { return last_entry(state_->tensors[number]); });
 }
 
 CheckpointPass::~CheckpointPass() = default;

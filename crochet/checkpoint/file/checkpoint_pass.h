@@ -32,8 +32,7 @@ struct TensorRequest {
 //   for (const size_t i : pass.order()) use(pass.read(i));
 //
 // Any other order works, too, but is slower. Requests that are not read are skipped. Up to 16 MiB
-// are read ahead, of each disk if the data files are on several, which are read at the same time.
-// Not thread-safe.
+// are read ahead. Not thread-safe.
 class CROCHET_EXPORT CheckpointPass {
  public:
   // Locates all requested tensors, without reading them. Requires: `reader` outlives this.
@@ -46,7 +45,7 @@ class CROCHET_EXPORT CheckpointPass {
   CheckpointPass(const CheckpointPass&) = delete;
   CheckpointPass& operator=(const CheckpointPass&) = delete;
 
-  // The indices of the requests, in the order of their location in the files of a disk.
+  // The indices of the requests, in the order of their location in the files.
   const std::vector<size_t>& order() const { return order_; }
 
   // As in CheckpointReader, for the request with this index.

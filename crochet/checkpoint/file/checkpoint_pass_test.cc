@@ -30,7 +30,6 @@ using testing::IsEmpty;
 // The accesses to the data files: streams as "<shard> from <offset>", and bytes.
 struct ReadLog {
   std::vector<std::string> streams;
-  std::vector<uint64_t> streamed_before;  // By stream: bytes_streamed when it was opened.
   uint64_t bytes_streamed = 0;
   uint64_t bytes_skipped = 0;
   uint64_t bytes_read_at = 0;
@@ -65,7 +64,6 @@ class CountedFile final : public ReadableFile {
   }
   std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override {
     log_.streams.push_back(fmt::format("{} from {} to {}", shard_, offset, offset + num_bytes));
-    log_.streamed_before.push_back(log_.bytes_streamed);
     return std::make_unique<CountedStream>(file_->stream(offset, num_bytes), log_);
   }
 
@@ -86,18 +84,6 @@ class CountedFiles final : public MemoryFileSystem {
   }
   ReadLog log;
 };
-
-// The data files 0, 1, 2 and 3 are links to two directories in turns.
-void distribute(MemoryFileSystem& files) {
-  files.create_directories("/disk0");
-  files.create_directories("/disk1");
-  for (int shard = 0; shard < 4; ++shard) {
-    const std::string name = data_filename("c", shard, 4);
-    const std::string stored = fmt::format("/disk{}/{}", shard % 2, name);
-    files.rename(name, stored);
-    files.make_symbolic_link(stored, name);
-  }
-}
 
 Tensor counted(int64_t size, float first) {
   std::vector<float> values(static_cast<size_t>(size));
@@ -354,65 +340,6 @@ TEST(CheckpointPassOnDiskTest, ReadsManyTensorsOfManyFiles) {
   for (size_t i = 0; i < requests.size(); ++i)
     EXPECT_EQ(shuffled.read(i), values.at(requests[i].name));
   reader.verify();
-}
-
-TEST(StripedPassTest, ReadsAllDisksAtTheSameTime) {
-  CountedFiles files;
-  BundleWriter writer(files, "c", {.num_shards = 4});
-  std::vector<TensorRequest> requests;
-  for (int shard = 0; shard < 4; ++shard) {
-    if (shard > 0) writer.next_shard();
-    for (int i = 0; i < 3; ++i) {
-      requests.push_back({fmt::format("s{}/{}", shard, i)});
-      writer.add(requests.back().name, counted(kLarge, static_cast<float>(10 * shard + i)));
-    }
-  }
-  writer.finish();
-  const auto names_in_order = [&] {
-    const CheckpointReader reader("c", files);
-    CheckpointPass pass(reader, requests);
-    std::vector<std::string> names;
-    for (const size_t number : pass.order()) {
-      const auto [shard, i] = std::pair(number / 3, number % 3);
-      EXPECT_EQ(pass.read(number), counted(kLarge, static_cast<float>(10 * shard + i)));
-      names.push_back(requests[number].name);
-    }
-    return names;
-  };
-  EXPECT_THAT(names_in_order(), ElementsAre("s0/0", "s0/1", "s0/2", "s1/0", "s1/1", "s1/2", "s2/0",
-                                            "s2/1", "s2/2", "s3/0", "s3/1", "s3/2"));
-  distribute(files);
-  files.log = {};
-  EXPECT_THAT(names_in_order(), ElementsAre("s0/0", "s1/0", "s0/1", "s1/1", "s0/2", "s1/2", "s2/0",
-                                            "s3/0", "s2/1", "s3/1", "s2/2", "s3/2"));
-  EXPECT_THAT(files.log.streams, testing::SizeIs(4)) << "each file in one pass";
-  EXPECT_EQ(files.log.bytes_read_at, 0);
-  files.log = {};
-  CheckpointReader("c", files).verify();
-  EXPECT_THAT(files.log.streams, testing::SizeIs(4)) << "each file in one pass";
-  EXPECT_EQ(files.log.streamed_before.at(2), kLarge * sizeof(float)) << "one turn of the first";
-}
-
-TEST(StripedPassTest, ReadsAMebibyteOfSmallTensorsFromEachDiskInTurn) {
-  constexpr int64_t kSmall = 100'000;  // Floats: a turn has three.
-  CountedFiles files;
-  BundleWriter writer(files, "c", {.num_shards = 4});
-  std::vector<TensorRequest> requests;
-  for (int shard = 0; shard < 2; ++shard) {
-    if (shard > 0) writer.next_shard();
-    for (int i = 0; i < 5; ++i) {
-      requests.push_back({fmt::format("s{}/{}", shard, i)});
-      writer.add(requests.back().name, counted(kSmall, static_cast<float>(i)));
-    }
-  }
-  writer.finish();
-  distribute(files);
-  const CheckpointReader reader("c", files);
-  CheckpointPass pass(reader, requests);
-  EXPECT_THAT(pass.order(), ElementsAre(0, 1, 2, 5, 6, 7, 3, 4, 8, 9));
-  for (const size_t i : pass.order())
-    EXPECT_EQ(pass.read(i), counted(kSmall, static_cast<float>(i % 5)));
-  EXPECT_THAT(files.log.streams, testing::SizeIs(2)) << "each file in one pass";
 }
 
 }  // namespace

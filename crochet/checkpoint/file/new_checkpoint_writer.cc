@@ -24,8 +24,7 @@ std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format,
       files, std::move(prefix),
       BundleWriterOptions{.num_shards = options.num_shards,
                           .expected_bytes = std::move(options.expected_bytes),
-                          .linked_files = std::move(options.linked_files),
-                          .num_threads = options.num_threads});
+                          .linked_files = std::move(options.linked_files)});
 }
 
 }  // namespace crochet::inline v0

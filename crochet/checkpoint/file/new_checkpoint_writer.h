@@ -19,7 +19,6 @@ struct NewCheckpointOptions {
   std::vector<uint64_t> expected_bytes = {};
   // See BundleWriterOptions.
   std::vector<std::string> linked_files = {};
-  int num_threads = 1;
 };
 
 // `files` is not owned and must outlive the writer. Throws: InvalidArgumentError for no data files

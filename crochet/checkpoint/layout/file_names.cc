@@ -38,7 +38,6 @@ namespace {
 
 constexpr std::string_view kFailedSuffix = ".failed";
 constexpr std::string_view kTemporarySuffix = ".tempstate";
-constexpr std::string_view kStoredSuffix = ".stored";
 constexpr size_t kMinShardDigits = 5;
 constexpr size_t kTemporaryHexDigits = 32;
 
@@ -160,20 +159,6 @@ bool is_temporary_state(std::string_view name, std::string_view latest_filename)
 
 std::string temporary_filename(const std::string& name) {
   return fmt::format("{}{}{}", name, kTemporarySuffix, random_number());
-}
-
-std::string stored_filename(std::string_view temporary) {
-  std::string_view name = temporary;
-  remove_digits(name);
-  const std::string_view digits = temporary.substr(name.size());
-  remove_suffix(name, kTemporarySuffix);
-  return fmt::format("{}{}{}", name, kStoredSuffix, digits);
-}
-
-bool is_stored_filename(std::string_view name, std::optional<std::string_view> basename) {
-  if (remove_digits(name) == 0 || !remove_suffix(name, kStoredSuffix)) return false;
-  const auto file = parse_checkpoint_filename(name);
-  return file && (!basename || parse_step(file->base, *basename));
 }
 
 }  // namespace crochet::inline v0::internal

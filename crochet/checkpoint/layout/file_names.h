@@ -97,10 +97,4 @@ bool is_temporary_state(std::string_view name, std::string_view latest_filename)
 // "<name>.tempstate<digits>", with a unique number.
 std::string temporary_filename(const std::string& name);
 
-// In another directory (directory/striped_directory.h), the name of a file that is created under
-// the temporary name "<name>.tempstate<digits>": "<name>.stored<digits>".
-std::string stored_filename(std::string_view temporary);
-// True for such a name of a file of a checkpoint; with a basename, of "<basename>-<step>".
-bool is_stored_filename(std::string_view name, std::optional<std::string_view> basename = {});
-
 }  // namespace crochet::inline v0::internal

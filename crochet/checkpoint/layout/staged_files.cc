@@ -26,11 +26,8 @@ bool may_exist(FileSystem& files, const std::string& path) noexcept {
 
 }  // namespace
 
-StagedFiles::StagedFiles(FileSystem& files, std::string prefix, int num_written)
-    : files_(files),
-      prefix_(std::move(prefix)),
-      directory_(parent_directory(prefix_)),
-      num_written_(static_cast<size_t>(num_written)) {}
+StagedFiles::StagedFiles(FileSystem& files, std::string prefix)
+    : files_(files), prefix_(std::move(prefix)), directory_(parent_directory(prefix_)) {}
 
 StagedFiles::~StagedFiles() {
   if (owner_.is_here() && stage_ != kPublished && stage_ != kFailed) remove_unpublished();
@@ -49,7 +46,7 @@ void StagedFiles::check(Stage required, const char* call) const {
 WritableFile& StagedFiles::create(const std::string& name, std::optional<uint64_t> expected_bytes) {
   if (!is_directory_made_ && !files_.exists(directory_)) files_.create_directories(directory_);
   is_directory_made_ = true;
-  if (staged_.size() > num_written_) sync(staged_[staged_.size() - num_written_ - 1]);
+  if (staged_.size() > 1) sync(staged_[staged_.size() - 2]);
   // Recorded before it is created: a failed creation may still leave a file.
   File& file =
       staged_.emplace_back(File{.path = temporary_filename(name), .name = name, .is_ours = true});

@@ -32,17 +32,16 @@ class StagedFiles {
  public:
   enum Stage { kAdding, kWritten, kSynced, kPublished, kFailed };
 
-  // `files` is not owned and must outlive this. `prefix` is used in errors. `num_written`: the
-  // number of files that are written at the same time.
-  StagedFiles(FileSystem& files, std::string prefix, int num_written = 1);
+  // `files` is not owned and must outlive this. `prefix` is used in errors.
+  StagedFiles(FileSystem& files, std::string prefix);
   // Never throws. In a forked process the files are the parent's.
   ~StagedFiles();
   StagedFiles(const StagedFiles&) = delete;
   StagedFiles& operator=(const StagedFiles&) = delete;
 
   // Creates the file with the final name `name`; the index comes last. The directory is created if
-  // it is missing. Syncs earlier files, except for those that are written at the same time and the
-  // one before them, which the disk may still be writing. With `expected_bytes`: see
+  // it is missing. Syncs earlier files, except for the last one, which the disk may still be
+  // writing. With `expected_bytes`: see
   // FileSystem::create_large().
   WritableFile& create(const std::string& name, std::optional<uint64_t> expected_bytes = {});
   // Adds one more name of a complete and durable file of another checkpoint.
@@ -99,7 +98,6 @@ class StagedFiles {
   const ProcessOwner owner_;
   const std::string prefix_;
   const std::string directory_;
-  const size_t num_written_;
   Stage stage_ = kAdding;
   std::deque<File> staged_;  // The index is the last.
   bool is_directory_made_ = false;

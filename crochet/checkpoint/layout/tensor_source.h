@@ -30,8 +30,6 @@ class TensorSource {
   // A stream of bytes of a data file from `offset` on.
   // Throws: DataLossError if the data file is missing.
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const;
-  // Data files with different results are on different disks, which can be read at the same time.
-  virtual std::string disk_of(int /*shard*/) const { return ""; }
   // Maps an entry's bytes without reading them; null if that is not possible, for example for
   // elements in another order. Requires: check_place(), and a type of fixed size.
   virtual std::unique_ptr<MappedBytes> map(const StoredTensor& entry, std::string_view name) const;

@@ -128,25 +128,17 @@ TEST_F(ForkedSaverTest, AChildSavesWithItsOwnSaver) {
   gate_.open();
 }
 
-struct ForkedWriter {
-  CheckpointFormat format;
-  int num_threads = 1;
-};
-
-class ForkedWriterTest : public testing::TestWithParam<ForkedWriter> {};
+class ForkedWriterTest : public testing::TestWithParam<CheckpointFormat> {};
 
 INSTANTIATE_TEST_SUITE_P(Formats, ForkedWriterTest,
-                         testing::Values(ForkedWriter{CheckpointFormat::kTensorBundle},
-                                         ForkedWriter{CheckpointFormat::kTensorBundle, 2},
-                                         ForkedWriter{CheckpointFormat::kSafetensors}));
+                         testing::Values(CheckpointFormat::kTensorBundle,
+                                         CheckpointFormat::kSafetensors));
 
 TEST_P(ForkedWriterTest, AChildNeitherWritesNorRemovesItsParentsFiles) {
   const TempDirectory directory;
   const std::string prefix = directory / "model.ckpt-1";
   const auto tensor = Tensor::from<float>({1, 2, 3});
-  const auto [format, num_threads] = GetParam();
-  auto writer = new_checkpoint_writer(format, FileSystem::posix(), prefix,
-                                      {.num_shards = num_threads, .num_threads = num_threads});
+  auto writer = new_checkpoint_writer(GetParam(), FileSystem::posix(), prefix);
   writer->add("a", tensor);
   const auto in_child = [&] {
     const int sum = refused(prefix, [&] { writer->add("b", tensor); }) +

@@ -176,15 +176,13 @@ std::string Publisher::prefix_of(const std::string& save_path,
 }
 
 Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::string& prefix,
-                                       CheckpointList& list, StoredValues& stored,
-                                       const std::vector<std::string>& data_dirs) const {
+                                       CheckpointList& list, StoredValues& stored) const {
   try {
-    Target target{
-        .prefix = prefix,
-        .directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix), data_dirs),
-        .list = list,
-        .stored = stored,
-        .time = 0};
+    Target target{.prefix = prefix,
+                  .directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix)),
+                  .list = list,
+                  .stored = stored,
+                  .time = 0};
     list.follow(target.directory.path());
     if (ticket.step() != kNoStep) {
       const std::string basename = base_name(save_path_of(ticket));
@@ -215,7 +213,7 @@ void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck
   std::unique_lock writing(writing_);
   promise.begin_attempt();
   if (source.empty()) return promise.publish("");
-  Target target = target_of(ticket, ticket.prefix(), list_, stored_, options_.checkpoint_dirs);
+  Target target = target_of(ticket, ticket.prefix(), list_, stored_);
   // A durable checkpoint is left as it is: writing it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
   if (when_durable) when_durable();
@@ -228,7 +226,7 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
   std::unique_lock writing(writing_);
   promise.begin_attempt();
   Target target =
-      target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_, {});
+      target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_);
   make_durable(target, source, promise, SpaceCheck::kRefuse);
   log_warning(fmt::format("{} was written as {}", ticket.prefix(), target.prefix));
   try {
@@ -315,8 +313,7 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
         options_.format, files, prefix,
         {.num_shards = num_shards,
          .expected_bytes = bytes_of_shards(source.snapshot(), num_shards, unchanged),
-         .linked_files = unchanged.files,
-         .num_threads = std::min(options_.num_threads, num_shards)});
+         .linked_files = unchanged.files});
   };
   std::unique_ptr<CheckpointWriter> writer;
   try {
@@ -347,8 +344,8 @@ void Publisher::collect_parts(Target& target, const SaveSource& source, SaveProm
 void Publisher::write_part(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
   const std::lock_guard writing(writing_);
   promise.begin_attempt();
-  const auto directory = CheckpointDirectory::to_save_in(files_, directory_of(source.part_prefix()),
-                                                         options_.checkpoint_dirs);
+  const auto directory =
+      CheckpointDirectory::to_save_in(files_, directory_of(source.part_prefix()));
   write_bundle(directory, source.part_prefix(),
                join_path(directory_of(source.part_prefix()), base_name(promise.ticket().prefix())),
                source, check);
@@ -362,9 +359,8 @@ void Publisher::write_bundle(const CheckpointDirectory& directory, const std::st
   const Snapshot& snapshot = source.snapshot();
   FileSystem& files = directory.files();
   UnchangedValues unchanged = find_unchanged(files, prefix, stored_, snapshot, check);
-  // One file, since there are as many as ranks; but each rank uses all disks.
-  const int num_shards = options_.checkpoint_dirs.empty() ? 1 : options_.num_shards;
-  const auto writer = new_writer(files, prefix, num_shards, stored_, source, unchanged);
+  // One file, since there are as many as ranks.
+  const auto writer = new_writer(files, prefix, 1, stored_, source, unchanged);
   writer->write_and_sync();
   snapshot.verify();
   writer->publish();

@@ -107,7 +107,7 @@ class Publisher {
 
   // Creates its directory if it is missing. Throws: as write().
   Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list,
-                   StoredValues& stored, const std::vector<std::string>& data_dirs) const;
+                   StoredValues& stored) const;
   // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);

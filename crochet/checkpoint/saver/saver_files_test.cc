@@ -86,7 +86,7 @@ TEST_F(SaverFilesTest, WarnsOnceOfAnotherNumberOfThreads) {
 TEST_F(SaverFilesTest, RejectsOptionsOutOfRange) {
   for (const SaverOptions& options :
        std::vector<SaverOptions>{{.num_shards = -1},
-                                 {.num_threads = -1},
+                                 {.num_shards = 0},
                                  {.num_shards = 100'000},
                                  {.keep_checkpoint_every_n_hours = -1.0},
                                  {.keep_checkpoint_every_n_hours = std::nan("")},

@@ -142,7 +142,7 @@ std::shared_ptr<StateOperations> Saver::operations_for(const Session& session,
   // Options that only crochet supports, and files that no operation can write to.
   const bool is_special = options().var_list || options().filter || options().files ||
                           options().format != CheckpointFormat::kTensorBundle ||
-                          options().num_shards != 1 || !options().checkpoint_dirs.empty();
+                          options().num_shards != 1;
   if (attached.empty() || is_special) return nullptr;
   const StateOperations& operations = *attached.back();
   if (!operations.preferred_for(session) && !are_needed(operations, session.graph()))

@@ -58,17 +58,8 @@ struct SaverOptions {
   // Has no effect with a var_list; a filter is called for such state as well.
   UnsavedState unsaved_state = UnsavedState::kRefuse;
   // The number of data files of a checkpoint, which have about the same size; not counting those
-  // that it shares with others. 0: one for each of checkpoint_dirs, or one.
-  int num_shards = 0;
-  // The number of data files that are written at the same time, each by a thread of its own, for
-  // disks that are faster than one thread. 0: one for each of checkpoint_dirs, or one. Only of
-  // tensor bundles.
-  int num_threads = 0;
-  // Directories on several disks. Data files are stored there, in turns, and are written at the
-  // same time; the directory of the checkpoints has symbolic links to them. They belong to that
-  // directory alone, are created if they are missing, and must not be moved. If one of them cannot
-  // be used, no checkpoint can be written, except to fallback_dir. Only of tensor bundles.
-  std::vector<std::string> checkpoint_dirs = {};
+  // that it shares with others.
+  int num_shards = 1;
   // Large values that did not change since the last checkpoint that this process wrote are not
   // written again: both checkpoints have the data file that contains them, under two names (hard
   // links). Each stays complete and can be removed alone. But the bytes are on the disk only once:

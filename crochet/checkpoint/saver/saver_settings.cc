@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/saver_settings.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "crochet/base/check_number.h"
@@ -16,10 +14,6 @@
 namespace crochet::inline v0::internal {
 
 SaverOptions checked(SaverOptions options) {
-  const auto num_dirs = static_cast<int>(options.checkpoint_dirs.size());
-  if (options.num_shards == 0) options.num_shards = std::max({1, num_dirs, options.num_threads});
-  if (options.num_threads == 0)
-    options.num_threads = std::clamp(num_dirs, 1, std::max(1, options.num_shards));
   check_at_least("max_to_keep", options.max_to_keep, 0);
   check_at_least("keep_checkpoint_every_n_hours", options.keep_checkpoint_every_n_hours, 0);
   check_at_least("keep_checkpoint_every_n_steps", options.keep_checkpoint_every_n_steps, 0);
@@ -28,24 +22,16 @@ SaverOptions checked(SaverOptions options) {
   if (options.num_shards < 1 || options.num_shards > kMaxShards)
     throw InvalidArgumentError(
         fmt::format("num_shards is {}, expected 1 to {}", options.num_shards, kMaxShards));
-  if (options.num_threads < 1 || options.num_threads > options.num_shards)
-    throw InvalidArgumentError(
-        fmt::format("num_threads is {}, expected 1 to num_shards, which is {}", options.num_threads,
-                    options.num_shards));
-  if ((options.num_threads > 1 || !options.checkpoint_dirs.empty()) &&
-      options.format != CheckpointFormat::kTensorBundle)
-    throw InvalidArgumentError(
-        "num_threads and checkpoint_dirs are supported only for tensor bundles");
   if (options.defer_build && options.var_list)
     throw InvalidArgumentError("defer_build and var_list exclude each other");
   if (options.format == CheckpointFormat::kTorch)
     throw InvalidArgumentError("format is torch, whose files can be read, not written");
   if (options.writer == StateWriter::kGraph &&
       (options.var_list || options.filter || options.num_shards != 1 ||
-       !options.checkpoint_dirs.empty() || options.format != CheckpointFormat::kTensorBundle))
+       options.format != CheckpointFormat::kTensorBundle))
     throw InvalidArgumentError(
-        "StateWriter::kGraph does not support var_list, filter, num_shards, checkpoint_dirs, or a "
-        "format other than the tensor bundle");
+        "StateWriter::kGraph does not support var_list, filter, num_shards, or a format "
+        "other than the tensor bundle");
   if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
     throw InvalidArgumentError(fmt::format(
         "latest_filename is \"{}\", expected a name without a directory", options.latest_filename));

@@ -133,7 +133,7 @@ void SessionManager::restore(Session& session, const RecoverSessionOptions& opti
   restore_report_ = {};
   if (!options.saver) return;
   if (!options.checkpoint_filename_with_path.empty()) {
-    restore_report_ = options.saver->restore(session, options.checkpoint_filename_with_path);
+    restore_report_ = options.saver->resume(session, options.checkpoint_filename_with_path);
     restored_from_ = options.checkpoint_filename_with_path;
   } else if (!options.checkpoint_dir.empty()) {
     restored_from_ = restore_newest(session, options);

@@ -282,7 +282,7 @@ void Loop::restore_as_chosen(const std::string& prefix, bool is_own) {
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
     const internal::ResizedValues resized(graph_);
     if (is_own) {
-      report = scaffold_->saver->restore(*session, prefix);
+      report = scaffold_->saver->resume(*session, prefix);
       resized.log(prefix);
     } else {
       RestoreOptions restore = options_.restore;

@@ -79,7 +79,11 @@ class ContinuedSessionCreator final : public SessionCreator {
                       .files = &scaffold_->saver->files(),
                       .clock = &scaffold_->saver->clock()};
     internal::set_restore_options(rest, early_.options);
-    Saver(std::move(rest)).restore(*session, early_.report.prefix);
+    Saver saver(std::move(rest));
+    if (early_.is_own)
+      saver.resume(*session, early_.report.prefix);
+    else
+      saver.restore(*session, early_.report.prefix);
     scaffold_->saver->set_unused_aside();  // The hooks hold the lock now.
     log_info(fmt::format("the run continues from {}, which was restored before it",
                          early_.report.prefix));

@@ -12,6 +12,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/listed.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
 #include "crochet/run/likely_renamings.h"
 #include "crochet/run/present_shapes.h"
@@ -25,10 +26,14 @@ std::string text(const RestoreMismatch::Value& value) {
   return fmt::format("{} {}", value.dtype, value.shape);
 }
 
+// "model/w" (float32 [3]); with `renamed` if it is sought under another name.
 std::string text(const RestoreMismatch::Missing& missing) {
-  return missing.value ? fmt::format("\"{}\" ({})", missing.name, text(*missing.value))
-                       : fmt::format("\"{}\"", missing.name);
+  const std::string key =
+      missing.key == missing.name ? "" : fmt::format(" for \"{}\"", missing.name);
+  return missing.value ? fmt::format("\"{}\" ({}){}", missing.key, text(*missing.value), key)
+                       : fmt::format("\"{}\"{}", missing.key, key);
 }
+
 bool has_other_shape(const RestoreMismatch::Changed& changed) {
   return !changed.stored.shape.is_compatible_with(changed.expected.shape);
 }
@@ -57,7 +62,11 @@ std::string facts(const RestoreMismatch& mismatch) {
     facts.push_back(
         fmt::format("has {}, which this program does not track", texts(mismatch.surplus)));
   facts.insert(facts.end(), mismatch.others.begin(), mismatch.others.end());
-  return fmt::format("{}; everything else matches", fmt::join(facts, "; and "));
+  if (facts.empty()) facts.emplace_back("fits, but");
+  std::string text = fmt::format("{}", fmt::join(facts, "; and "));
+  for (const StoredName& each : mismatch.idle_renames)
+    text += fmt::format("{}{}", text.ends_with("but") ? " " : "; ", described(each));
+  return text + "; everything else matches";
 }
 
 // With the sizes that growing values have now. Only for texts: other sizes fit them, too.
@@ -124,6 +133,7 @@ std::string code(const RestoreOptions& options) {
   add("from", !options.from.empty(), quoted(options.from));
   add("which", !options.which.is_newest(), code(options.which));
   add("only", !options.only.is_all(), code(options.only));
+  add_patterns("keep", options.keep);
   add("rename", !options.rename.empty(), code(options.rename));
   add_patterns("allow_missing", options.allow_missing);
   add_patterns("allow_mismatched", options.allow_mismatched);
@@ -159,7 +169,7 @@ class ExtendedOptions {
   ExtendedOptions(RestoreOptions options, const RestoreMismatch& mismatch,
                   const std::vector<StoredName>& renamings)
       : options_(std::move(options)) {
-    rename(renamings);
+    rename(renamings, mismatch.idle_renames);
     std::vector<std::string> missing, mismatched, surplus, reshaped, converted;
     for (const auto& each : mismatch.missing)
       if (std::ranges::count(renamings, each.name, &StoredName::name) == 0)
@@ -191,12 +201,16 @@ class ExtendedOptions {
   }
 
  private:
-  // The first pair that a name matches counts.
-  void rename(std::vector<StoredName> renamings) {
+  // The first rule that a name matches counts.
+  void rename(std::vector<StoredName> renamings, const std::vector<StoredName>& idle) {
     for (const StoredName& each : options_.rename)
-      if (std::ranges::count(renamings, each.name, &StoredName::name) == 0)
+      if (std::ranges::count(renamings, each.name, &StoredName::name) == 0 &&
+          std::ranges::count(idle, each) == 0)
         renamings.push_back(each);
     options_.rename = std::move(renamings);
+    if (!idle.empty())
+      effects_.emplace_back(idle.size() == 1 ? "leave out the rename that matches nothing"
+                                             : "leave out the renames that match nothing");
   }
   void extend(NamePatterns& patterns, const std::vector<std::string>& names, const char* one,
               const char* several) {
@@ -211,9 +225,26 @@ class ExtendedOptions {
   std::vector<std::string> effects_;
 };
 
+// What is left without the rules that match nothing: names that these gave are sought under others.
+RestoreMismatch without_idle_renames(RestoreMismatch mismatch,
+                                     const std::vector<StoredName>& rename) {
+  std::vector<StoredName> rest = rename;
+  std::erase_if(rest, [&](const StoredName& each) {
+    return std::ranges::count(mismatch.idle_renames, each) > 0;
+  });
+  std::erase_if(mismatch.missing, [&](RestoreMismatch::Missing& each) {
+    if (stored_name(rename, each.name) != each.key) return false;
+    each.key = stored_name(rest, each.name);
+    return std::erase_if(mismatch.surplus, [&](const auto& surplus) {
+             return surplus.key == each.key;
+           }) > 0;
+  });
+  return mismatch;
+}
+
 // The command adds what it knows the type of, and removes or changes nothing by itself.
 bool can_be_filled(const RestoreMismatch& mismatch) {
-  return mismatch.changed.empty() && mismatch.surplus.empty() &&
+  return !mismatch.missing.empty() && mismatch.changed.empty() && mismatch.surplus.empty() &&
          std::ranges::all_of(mismatch.missing,
                              [](const auto& each) { return each.value.has_value(); });
 }
@@ -235,16 +266,20 @@ std::string advice(const RestoreMismatch& mismatch, const AdvisedRestore& advise
   if (!mismatch.others.empty()) return text;  // No option helps.
   const std::string place = advised.is_load ? "" : ".restore = ";
   text += advised.is_load ? ". Load with " : ". Start with ";
-  const std::vector<StoredName> renamings = likely_renamings(mismatch);
+  const RestoreMismatch rest =
+      mismatch.idle_renames.empty()
+          ? mismatch
+          : without_idle_renames(mismatch, advised.options.rename);
+  const std::vector<StoredName> renamings = likely_renamings(rest);
   if (!renamings.empty())
     text += fmt::format("{}{} {}, or with ", place,
-                        ExtendedOptions(advised.options, mismatch, renamings).code(),
-                        condition(mismatch, renamings));
-  const ExtendedOptions extended(advised.options, mismatch, {});
+                        ExtendedOptions(advised.options, rest, renamings).code(),
+                        condition(rest, renamings));
+  const ExtendedOptions extended(advised.options, rest, {});
   text += fmt::format("{}{} to {}", place, extended.code(), extended.effects());
-  if (can_be_filled(mismatch))
+  if (can_be_filled(rest))
     text += fmt::format(", or add {} to a copy with crochet convert --fill",
-                        mismatch.missing.size() == 1 ? "it" : "them");
+                        rest.missing.size() == 1 ? "it" : "them");
   return text;
 }
 

@@ -26,7 +26,15 @@ struct RestoreOptions {
   // The values to take from there; the others keep their initial values. All: the step and the
   // state of hooks as well, so that the run continues where the other one was.
   NamePatterns only = true;
-  // Names under which values are stored there, or in an older checkpoint of this run.
+  // The program's values that win over the checkpoint's: settings that a restart changes, such as a
+  // learning rate ("optimizer/*/lr"). By default the checkpoint's win, so that a run resumes as it
+  // was; a warning names the settings that differ.
+  NamePatterns keep = false;
+  // Names under which values are stored there, or in an older checkpoint of this run. They are
+  // applied before everything else: a value whose name a rule matches is taken from the name that
+  // the rule gives, and from no other. The first rule that matches counts; patterns match what the
+  // program tracks, not the step. A rule that matches nothing is an error. What the run saves has
+  // the new names, and records the rules, so that they can stay.
   std::vector<StoredName> rename = {};
   // Values that a checkpoint lacks, and those that it has with another shape or type, keep their
   // initial values.

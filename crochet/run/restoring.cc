@@ -28,6 +28,7 @@ void set_restore_options(SaverOptions& saver, const RestoreOptions& options) {
   saver.allow_missing = options.allow_missing;
   saver.allow_mismatched = options.allow_mismatched;
   saver.allow_surplus = options.allow_surplus;
+  saver.keep = options.keep;
   saver.rename = options.rename;
   if (options.from.empty()) saver.go_back_to = options.which;
 }

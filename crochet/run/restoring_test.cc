@@ -249,9 +249,9 @@ TEST_F(RestoringTest, ASuggestedRenamingReplacesTheOneThatIsSet) {
         resume({.rename = {{"model/weights", "model/kernel"}, {"model/*", "net/*"}}}, track);
       },
       ThrowsMessage<InvalidArgumentError>(
-          HasSubstr("Start with .restore = {.rename = {{\"model/weights\", \"model/w\"}, "
-                    "{\"model/*\", \"net/*\"}}} if it was renamed")));
-  resume({.rename = {{"model/weights", "model/w"}, {"model/*", "net/*"}}}, track);
+          HasSubstr("Start with .restore = {.rename = {{\"model/weights\", \"model/w\"}}} if "
+                    "it was renamed")));
+  resume({.rename = {{"model/weights", "model/w"}}}, track);
   EXPECT_EQ(weights[0], 20);
 }
 
@@ -456,6 +456,104 @@ TEST_F(RestoringTest, StartsWithTheWeightsOfAnotherRunOnlyOnce) {
   w.assign(3, 0);
   EXPECT_EQ(resume(restore, track).resumed_from, 30);
   EXPECT_EQ(w[0], 10) << "of its own checkpoint";
+}
+
+// From a source that has both, also after restarts.
+TEST_F(RestoringTest, StartsFromTheAveragedWeightsOfAnotherRunOnce) {
+  std::map<std::string, std::vector<float>> model{{"w", {1, 1}}}, average{{"w", {2, 2}}};
+  const auto track = [&](Loop& loop) {
+    loop.track("model", model);
+    loop.track("average", average);
+  };
+  {
+    Loop loop(options(20, {}, "old"));
+    track(loop);
+    loop.run([] {});
+  }
+  const RestoreOptions restore = {
+      .from = "old", .only = {"model/*"}, .rename = {{"model/*", "average/*"}}};
+  resume(restore, track);
+  EXPECT_EQ(model["w"][0], 2);
+  model["w"][0] = 5;
+  {
+    Loop loop(options(40, restore));
+    track(loop);
+    loop.run([&] { model["w"][0] = 7; });
+  }
+  model["w"][0] = 0;
+  Loop loop(options(40, restore));
+  track(loop);
+  EXPECT_EQ(loop.restore(), 40);
+  EXPECT_EQ(model["w"][0], 7) << "the rule was applied already";
+  load(RestoreOptions{.from = "old", .rename = {{"model/*", "average/*"}}}, {{"model", model}},
+       &files_);
+  EXPECT_EQ(model["w"][0], 2);
+}
+
+TEST_F(RestoringTest, SwapsTwoValuesOfItsOwnRunOnce) {
+  float a = 1, b = 2;
+  const auto track = [&](Loop& loop) {
+    loop.track("a", a);
+    loop.track("b", b);
+  };
+  {
+    Loop loop(options(20));
+    track(loop);
+    loop.run([] {});
+  }
+  const RestoreOptions restore = {.rename = {{"a", "b"}, {"b", "a"}}};
+  {
+    Loop loop(options(30, restore));
+    track(loop);
+    EXPECT_EQ(loop.restore(), 20);
+    EXPECT_EQ(a, 2);
+    loop.run([] {});
+  }
+  a = b = 0;
+  resume(restore, track);
+  EXPECT_EQ(a, 2) << "what was saved with the rules has the new names";
+  EXPECT_EQ(b, 1);
+}
+
+TEST_F(RestoringTest, AMisspeltRenameStartsWithTheOptionThatTheErrorNames) {
+  train();
+  std::vector<float> weights(3);
+  float b = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/weights", weights);
+    loop.track("model/b", b);
+  };
+  const RestoreOptions restore = {.rename = {{"model/wieghts", "model/w"}},
+                                  .allow_missing = true,
+                                  .allow_surplus = true};
+  EXPECT_THAT(
+      [&] { resume(restore, track); },
+      ThrowsMessage<InvalidArgumentError>(
+          "run: model.ckpt-20 fits, but rename {\"model/wieghts\", \"model/w\"} matches nothing: "
+          "no value that the program restores has the first name and is stored under the second; "
+          "everything else matches. Start with .restore = {.allow_missing = true, .allow_surplus "
+          "= true} to leave out the rename that matches nothing"));
+  EXPECT_EQ(resume({.allow_missing = true, .allow_surplus = true}, track).resumed_from, 20);
+}
+
+TEST_F(RestoringTest, KeepsTheProgramsValueOfASetting) {
+  float rate = 0.5f, w = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("adam/rate", rate);
+    loop.track("w", w);
+  };
+  {
+    Loop loop(options(20));
+    track(loop);
+    loop.run([&] { w = 1; });
+  }
+  rate = 0.25f;
+  w = 0;
+  const RunReport report = resume({.keep = {"adam/rate"}}, track);
+  EXPECT_EQ(rate, 0.25f);
+  EXPECT_EQ(w, 1);
+  EXPECT_THAT(report.restore->kept, ElementsAre("adam/rate"));
+  EXPECT_EQ(num_lines("1 kept as the program has them (adam/rate)"), 1);
 }
 
 TEST_F(RestoringTest, ContinuesWhereAnotherRunWas) {

@@ -58,6 +58,7 @@ json to_json(const CheckpointSidecar& sidecar) {
           {"metrics", sidecar.metrics},
           {"better", to_json(sidecar.better)},
           {"went_back_to", sidecar.went_back_to},
+          {"renamed", sidecar.renamed},
           {"pinned", sidecar.pinned},
           {"preserved", sidecar.preserved}};
 }
@@ -119,15 +120,15 @@ uint32_t get_crc(const json& object) {
   return crc;
 }
 
-std::vector<std::string> get_command_line(const json& object) {
-  const json* const values = member(object, "command_line", &json::is_array, "a list");
-  std::vector<std::string> arguments;
-  if (values == nullptr) return arguments;
+std::vector<std::string> get_strings(const json& object, const char* name) {
+  const json* const values = member(object, name, &json::is_array, "a list");
+  std::vector<std::string> strings;
+  if (values == nullptr) return strings;
   for (const json& value : *values) {
-    if (!value.is_string()) throw_wrong("an element of command_line", value, "a string");
-    arguments.push_back(value.get<std::string>());
+    if (!value.is_string()) throw_wrong(fmt::format("an element of {}", name), value, "a string");
+    strings.push_back(value.get<std::string>());
   }
-  return arguments;
+  return strings;
 }
 
 // JSON has no NaN: a metric that is not finite is null.
@@ -166,11 +167,12 @@ CheckpointSidecar from_json(const json& object) {
           .index_crc32c = get_crc(object),
           .library_version = get_string(object, "library_version"),
           .build = get_string(object, "build"),
-          .command_line = get_command_line(object),
+          .command_line = get_strings(object, "command_line"),
           .threads = get_string(object, "threads"),
           .metrics = get_metrics(object),
           .better = get_better(object),
           .went_back_to = get_string(object, "went_back_to"),
+          .renamed = get_strings(object, "renamed"),
           .pinned = get_bool(object, "pinned"),
           .preserved = get_bool(object, "preserved")};
 }

@@ -49,6 +49,9 @@ struct CheckpointSidecar {
   // The last earlier checkpoint that its run, or a run before it, went back to on request; empty if
   // none was. See RestoreOptions::which.
   std::string went_back_to = {};
+  // The rules of RestoreOptions::rename that its run had: in it, values have the names that these
+  // gave them.
+  std::vector<std::string> renamed = {};
   // Retention never removes it.
   bool pinned = false;
   // A policy decided to keep it forever.

@@ -35,6 +35,7 @@ CheckpointSidecar example() {
           .metrics = {{"accuracy", 0.1}, {"loss", 2.5}},
           .better = {{"accuracy", Better::kHigher}, {"loss", Better::kLower}},
           .went_back_to = "the checkpoint of step 1200",
+          .renamed = {"{\"model/*\", \"old/*\"}"},
           .pinned = true,
           .preserved = true};
 }
@@ -115,6 +116,7 @@ TEST_F(CheckpointSidecarTest, ADamagedSidecarIsUnsetWithAWarning) {
                                       "{\"better\": {\"a\": \"best\"}}",
                                       "{\"better\": {\"a\": 1}}",
                                       "{\"went_back_to\": 1}",
+                                      "{\"renamed\": [1]}",
                                       "\xff"}) {
     log_.clear();
     internal::put_file(files_, "m-1.json", text);

@@ -38,7 +38,7 @@ class CROCHET_EXPORT NamePatterns {
 };
 
 // Where a value is stored under another name than the program's: each may have one `*`, which
-// stands for the same characters in both.
+// stands for the same characters in both. Without one, it is the value and all beneath its name.
 struct StoredName {
   std::string name = {};
   std::string stored_as = {};

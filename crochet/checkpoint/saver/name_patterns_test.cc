@@ -38,6 +38,8 @@ TEST(StoredNameTest, TheStarStandsForTheSameCharacters) {
   EXPECT_EQ(stored_name(names, "x/bias"), "x/b");
   EXPECT_EQ(stored_name(names, "all"), "");
   EXPECT_EQ(stored_name(names, "other"), "other");
+  EXPECT_EQ(stored_name(names, "w/0"), "weights/0") << "what is beneath it, too";
+  EXPECT_EQ(stored_name(names, "w2"), "w2");
   EXPECT_EQ(stored_name({{"ab*ba", "*"}}, "aba"), "aba") << "no character counts twice";
 }
 

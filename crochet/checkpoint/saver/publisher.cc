@@ -405,6 +405,8 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
                             .threads = threads_here(),
                             .metrics = metrics_.of(target.prefix)};
   if (options_.record_command_line) sidecar.command_line = own_command_line();
+  for (const StoredName& rule : options_.rename)
+    sidecar.renamed.push_back(internal::to_string(rule));
   {
     const std::lock_guard lock(mutex_);
     sidecar.went_back_to = went_back_to_;

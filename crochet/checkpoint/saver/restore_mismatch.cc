@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/internal/dynamic_type.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
@@ -53,18 +54,27 @@ std::string described(const RestoreMismatch::Surplus& surplus) {
 
 }  // namespace
 
+std::string described(const StoredName& idle_rename) {
+  return fmt::format(
+      "rename {} matches nothing: no value that the program restores has the first name and is "
+      "stored under the second",
+      to_string(idle_rename));
+}
+
 std::string to_string(const RestoreMismatch& mismatch) {
   std::vector<std::string> problems;
   for (const auto& each : mismatch.missing) problems.push_back(described(each));
   for (const auto& each : mismatch.changed) problems.push_back(described(each));
   for (const auto& each : mismatch.surplus) problems.push_back(described(each));
+  for (const auto& each : mismatch.idle_renames) problems.push_back(described(each));
   problems.insert(problems.end(), mismatch.others.begin(), mismatch.others.end());
   return fmt::format("checkpoint {} does not fit this program: {}", mismatch.prefix,
                      fmt::join(problems, "; "));
 }
 
 void throw_mismatch(const RestoreMismatch& mismatch, const std::string& message) {
-  if (mismatch.changed.empty() && mismatch.surplus.empty() && mismatch.others.empty())
+  if (mismatch.changed.empty() && mismatch.surplus.empty() && mismatch.idle_renames.empty() &&
+      mismatch.others.empty())
     throw MismatchError<NotFoundError>(mismatch, message);
   throw MismatchError<InvalidArgumentError>(mismatch, message);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/saver/name_patterns.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 
@@ -21,7 +22,7 @@ struct RestoreMismatch {
   // A variable of the program that the checkpoint lacks, or an object: then `value` is unset.
   struct Missing {
     std::string name;
-    std::string key;
+    std::string key;  // Another name than the program's if it is renamed.
     std::optional<Value> value;
   };
   // An entry that only the checkpoint has.
@@ -40,13 +41,19 @@ struct RestoreMismatch {
   std::vector<Missing> missing = {};
   std::vector<Changed> changed = {};
   std::vector<Surplus> surplus = {};
+  // Rules of `rename` that match nothing: either the program or the checkpoint lacks the name.
+  std::vector<StoredName> idle_renames = {};
   // Descriptions of anything else.
   std::vector<std::string> others = {};
 
   bool empty() const {
-    return missing.empty() && changed.empty() && surplus.empty() && others.empty();
+    return missing.empty() && changed.empty() && surplus.empty() && idle_renames.empty() &&
+           others.empty();
   }
 };
+
+// "rename {"model/w", "old/w"} matches nothing: ...".
+std::string described(const StoredName& idle_rename);
 
 // In the words of a Saver, which TensorFlow's users know.
 std::string to_string(const RestoreMismatch& mismatch);

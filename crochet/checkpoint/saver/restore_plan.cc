@@ -22,8 +22,8 @@
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/saver/part_reads.h"
+#include "crochet/checkpoint/saver/renamed_entries.h"
 #include "crochet/checkpoint/saver/restore_mismatch.h"
-#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
@@ -43,29 +43,22 @@ using internal::VariableSelection;
 // of the entry, the one with the longest key.
 class Owners {
  public:
-  Owners(const Graph& graph, const VariableSelection& selection,
-         const std::vector<StoredName>& rename)
+  Owners(const Graph& graph, const VariableSelection& selection)
       : graph_(graph), selection_(selection) {
     for (const RegisteredSaveable& object : graph.saveables())
-      objects_.emplace(selection.place_of(object.name).key, Owner{&object, false});
-    for (const RegisteredSaveable& object : graph.saveables())
-      objects_.emplace(internal::stored_name(rename, object.name), Owner{&object, true});
+      objects_.emplace(selection.place_of(object.name).key, &object);
   }
 
-  struct Owner {
-    const RegisteredSaveable* object;
-    bool by_other_name;  // By RestoreRules::rename.
-  };
   // Null for the entry of a variable or without an owner; otherwise the object, and the entry's key
   // within it.
-  const Owner* owner_of(const std::string& entry, std::string& key) {
+  const RegisteredSaveable* owner_of(const std::string& entry, std::string& key) {
     if (objects_.empty()) return nullptr;
     std::string_view owner = entry;
     while (true) {
       if (const auto found = objects_.find(owner); found != objects_.end()) {
         if (is_variable(entry)) return nullptr;
         key = entry.substr(std::min(owner.size() + 1, entry.size()));
-        return &found->second;
+        return found->second;
       }
       const size_t slash = owner.rfind('/');
       if (slash == std::string_view::npos) return nullptr;
@@ -73,7 +66,6 @@ class Owners {
     }
   }
 
- private:
   // Few entries need this check, and in programs with many variables usually none.
   bool is_variable(const std::string& entry) {
     if (variables_.empty())
@@ -82,11 +74,19 @@ class Owners {
     return variables_.contains(entry);
   }
 
+ private:
   const Graph& graph_;
   const VariableSelection& selection_;
-  std::map<std::string, Owner, std::less<>> objects_;
+  std::map<std::string, const RegisteredSaveable*, std::less<>> objects_;
   std::unordered_set<std::string> variables_;  // Filled when it is needed.
 };
+
+// Whether a name is the run's own, and not one that the program gave.
+internal::RenamedEntries::IsFixed fixed_names(const Graph& graph) {
+  return [step = graph.global_step_name()](std::string_view name) {
+    return name == step || name.starts_with(kHookState);
+  };
+}
 
 // The shape that the checkpoint has for a variable, which may be a slice of the entry.
 Shape stored_shape(const internal::StoredTensor& entry, const TensorSlice* slice) {
@@ -109,6 +109,7 @@ class RestorePlan {
         stored_(internal::CheckpointContents::of(reader)),
         selection_(selection),
         rules_(std::move(rules)),
+        entries_(stored_, rules_.rename, fixed_names(graph)),
         ranks_(internal::RankState::find(graph)),
         used_(stored_.stored().size()) {
     report_.prefix = mismatch_.prefix = reader.prefix();
@@ -122,6 +123,7 @@ class RestorePlan {
         [this](const Variable& variable) { plan_variable(variable); });
     plan_objects(selected.objects);
     find_surplus();
+    find_idle_renames();
     if (!mismatch_.empty()) internal::throw_mismatch(mismatch_, internal::to_string(mismatch_));
   }
 
@@ -134,7 +136,7 @@ class RestorePlan {
       assign_variables(session);
     internal::PartReads reads(reader_);
     for (size_t i = 0; i < objects_.size(); ++i) {
-      const auto& [object, entries, parted, stored] = objects_[i];
+      const auto& [object, entries, kept, parted, stored] = objects_[i];
       if (parted != nullptr) {
         reads.begin(object->name, *parted, stored, entries);
       } else {
@@ -165,6 +167,7 @@ class RestorePlan {
   struct ObjectPart {
     const RegisteredSaveable* object;
     std::vector<Entry> entries;
+    std::vector<std::string> kept = {};  // Keys of entries that keep the object's values.
     PartedSaveable* parted = nullptr;  // Null for an object without named parts.
     StoredParts stored = {};           // Its parts, all that are to be restored.
   };
@@ -173,9 +176,10 @@ class RestorePlan {
   // themselves.
   void count_ranks() {
     if (!ranks_ || ranks_->per_rank().empty()) return;
-    for (const auto& [name, entry] : stored_.items())
+    entries_.for_each([&](const std::string& name, const Item&) {
       if (const auto found = ranks_->rank_name(name))
         stored_ranks_[std::string(found->name)].insert(found->rank);
+    });
     for (const auto& [name, stored] : stored_ranks_) {
       const int size = ranks_->size();
       if (std::cmp_equal(stored.size(), size) && *stored.rbegin() == size - 1) continue;
@@ -202,19 +206,17 @@ class RestorePlan {
     if (stays_fresh(name)) return;
     if (const auto* const part = ranks_ ? ranks_->part_of(name) : nullptr; part && part->is_empty) {
       // Nothing is read; the others' parts are there.
-      if (const Item* const found = stored_.find(name)) note_used(*found);
+      if (const Item* const found = entries_.find(name)) note_used(name, *found);
       return note_restored(name, name);
     }
     const VariableSelection::Place place = selection_.place_of(name, ranks_.get());
-    const Item* found = stored_.find(place.key);
-    if (found == nullptr) {
-      found = stored_.find(internal::stored_name(rules_.rename, name));
-      if (found == nullptr)
-        return note_missing(
-            {name, place.key, RestoreMismatch::Value{variable.dtype(), variable.shape()}},
-            !rules_.allow_missing.match(name));
-    }
-    note_used(*found);
+    const Item* const found = entries_.find(place.key);
+    if (rules_.keep.match(name)) return note_kept(name, place.key, found);
+    if (found == nullptr)
+      return note_missing({name, entries_.stored_name(place.key),
+                           RestoreMismatch::Value{variable.dtype(), variable.shape()}},
+                          !rules_.allow_missing.match(name));
+    note_used(place.key, *found);
     const internal::StoredTensor& entry = found->second;
     if (place.slice != nullptr && place.slice->full_shape != entry.shape) {
       mismatch_.others.push_back(
@@ -256,37 +258,55 @@ class RestorePlan {
   }
 
   void plan_objects(const std::vector<const RegisteredSaveable*>& objects) {
-    using Keys = std::vector<Entry>;
-    Owners owners(graph_, selection_, rules_.rename);
-    std::map<const RegisteredSaveable*, Keys> keys;
-    std::map<const RegisteredSaveable*, Keys> by_other_name;
-    std::string key;
-    for (const auto& [name, entry] : stored_.items())
+    Owners owners(graph_, selection_);
+    std::map<const RegisteredSaveable*, std::vector<Entry>> entries;
+    entries_.for_each([&](const std::string& name, const Item& item) {
+      std::string key;
       if (const auto* const owner = owners.owner_of(name, key))
-        (owner->by_other_name ? by_other_name : keys)[owner->object].push_back({key, name});
+        entries[owner].push_back({std::move(key), item.first});
+    });
     for (const RegisteredSaveable* const object : objects) {
       if (stays_fresh(object->name)) continue;
-      const std::string own_key = selection_.place_of(object->name).key;
-      const bool is_renamed = keys[object].empty();
-      ObjectPart part{object, std::move((is_renamed ? by_other_name : keys)[object])};
-      if (auto* const parted = internal::dynamic_as<PartedSaveable>(object->object.get())) {
-        part.parted = parted;
+      ObjectPart part{object, std::move(entries[object])};
+      part.parted = internal::dynamic_as<PartedSaveable>(object->object.get());
+      if (part.parted != nullptr)
         plan_parts(std::move(part));
-        continue;
-      }
-      for (const Entry& entry : part.entries) note_used(entry.name);
-      if (!part.entries.empty()) {
-        objects_.push_back(std::move(part));
-        note_restored(object->name,
-                      is_renamed ? internal::stored_name(rules_.rename, object->name) : own_key);
-        continue;
-      }
-      if (object->optional)
-        log_warning(fmt::format("checkpoint {} has no state of \"{}\"; it starts afresh",
-                                reader_.prefix(), object->name));
-      note_missing({object->name, own_key, std::nullopt},
-                   !object->optional && !rules_.allow_missing.match(object->name));
+      else
+        plan_object(std::move(part));
     }
+  }
+
+  void plan_object(ObjectPart part) {
+    const RegisteredSaveable& object = *part.object;
+    const std::string own_key = selection_.place_of(object.name).key;
+    const std::string stored_as = entries_.stored_name(own_key);
+    take_kept(object.name, part.entries, part.kept);
+    if (part.entries.empty() && (!part.kept.empty() || rules_.keep.match(object.name))) return;
+    for (const Entry& entry : part.entries) note_used(entry.key.empty() ? own_key : own_key + '/' + entry.key, entry.name);
+    if (!part.entries.empty()) {
+      note_restored(object.name, without_key(part.entries.front(), ""));
+      objects_.push_back(std::move(part));
+      return;
+    }
+    if (object.optional)
+      log_warning(fmt::format("checkpoint {} has no state of \"{}\"; it starts afresh",
+                              reader_.prefix(), object.name));
+    note_missing({object.name, stored_as, std::nullopt},
+                 !object.optional && !rules_.allow_missing.match(object.name));
+  }
+
+  // Removes the entries that keep the program's values.
+  void take_kept(const std::string& object, std::vector<Entry>& entries,
+                 std::vector<std::string>& kept) {
+    if (rules_.keep.empty()) return;
+    const bool keeps_all = rules_.keep.match(object);
+    std::erase_if(entries, [&](const Entry& entry) {
+      const std::string full = entry.key.empty() ? object : join_path(object, entry.key);
+      if (!keeps_all && !rules_.keep.match(full)) return false;
+      note_kept(full, view_name(full), &stored_.item(entry.name));
+      kept.push_back(entry.key);
+      return true;
+    });
   }
 
   // The parts are planned one by one, as variables are, after those that the checkpoint has
@@ -296,7 +316,6 @@ class RestorePlan {
     const auto full_name = [&](const std::string& key) {
       return key.empty() ? name : join_path(name, key);
     };
-    if (object.entries.empty()) object.entries = entries_by_pattern(name);
     NamesByKey names;
     StoredParts::Map stored;
     bool is_partial = false;
@@ -323,7 +342,7 @@ class RestorePlan {
     try {
       parts = object.parted->parts_for(object.stored);
     } catch (const InvalidArgumentError& error) {
-      for (const auto& [key, stored_as] : names) note_used(stored_as);
+      for (const auto& [key, stored_as] : names) note_used(view_name(full_name(key)), stored_as);
       mismatch_.others.push_back(fmt::format("\"{}\": {}", name, error.what()));
       return;
     }
@@ -338,27 +357,18 @@ class RestorePlan {
     objects_.push_back(std::move(object));
   }
 
-  // The entries that a pattern of RestoreRules::rename gives names beneath the object's.
-  std::vector<Entry> entries_by_pattern(const std::string& object) const {
-    std::vector<Entry> entries;
-    if (rules_.rename.empty()) return entries;
-    for (const auto& [stored_as, entry] : stored_.items()) {
-      const std::string name = internal::program_name(rules_.rename, stored_as);
-      if (name != stored_as && name.starts_with(object + '/'))
-        entries.push_back({name.substr(object.size() + 1), stored_as});
-    }
-    return entries;
-  }
-
   void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
                        const NamesByKey& names) {
-    const auto own = names.find(part.key);
-    const Item* const found =
-        stored_.find(own != names.end() ? own->second : internal::stored_name(rules_.rename, full));
-    if (found == nullptr)
-      return note_missing({full, full, RestoreMismatch::Value{part.dtype, part.shape}},
+    const auto found_name = names.find(part.key);
+    if (rules_.keep.match(full))
+      return note_kept(full, view_name(full),
+                       found_name == names.end() ? nullptr : &stored_.item(found_name->second));
+    if (found_name == names.end())
+      return note_missing({full, entries_.stored_name(view_name(full)),
+                           RestoreMismatch::Value{part.dtype, part.shape}},
                           !rules_.allow_missing.match(full));
-    note_used(*found);
+    const Item* const found = &stored_.item(found_name->second);
+    note_used(view_name(full), *found);
     const RestoreMismatch::Value stored{found->second.dtype, found->second.shape};
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
     if (!fit) return;
@@ -372,34 +382,48 @@ class RestorePlan {
   void plan_object_part(ObjectPart& object, const StatePart& part, const std::string& full,
                         const NamesByKey& names) {
     const size_t before = object.entries.size();
-    const auto add = [&](std::string key, const std::string& name) {
-      note_used(name);
-      object.entries.push_back({std::move(key), name});
+    bool is_kept = rules_.keep.match(full);
+    const auto add = [&](const std::string& key, const std::string& name) {
+      const std::string entry = full + key.substr(part.key.size());
+      if (rules_.keep.match(full) || rules_.keep.match(entry)) {
+        is_kept = true;
+        return note_kept(entry, view_name(entry), &stored_.item(name));
+      }
+      note_used(view_name(entry), name);
+      object.entries.push_back({key, name});
     };
     if (const auto own = names.find(part.key); own != names.end()) add(own->first, own->second);
     const std::string start = part.key.empty() ? "" : part.key + '/';
     for (auto each = names.upper_bound(start);
          each != names.end() && each->first.starts_with(start); ++each)
       add(each->first, each->second);
-    const std::string other = internal::stored_name(rules_.rename, full);
-    if (object.entries.size() == before && other != full) {
-      if (reader_.contains(other)) add(part.key, other);
-      const std::string other_start = other + '/';
-      const auto& all = stored_.stored();
-      for (auto each = all.lower_bound(other_start);
-           each != all.end() && each->first.starts_with(other_start); ++each)
-        add(start + each->first.substr(other_start.size()), each->first);
-    }
+    const std::string stored_as = entries_.stored_name(view_name(full));
+    if (object.entries.size() == before && is_kept) return;
     if (object.entries.size() == before)
-      return note_missing({full, full, std::nullopt}, !rules_.allow_missing.match(full));
-    note_restored(full, object.entries[before].name.substr(
-                            0, object.entries[before].name.size() -
-                                   object.entries[before].key.size() + part.key.size()));
+      return note_missing({full, stored_as, std::nullopt}, !rules_.allow_missing.match(full));
+    note_restored(full, without_key(object.entries[before], part.key));
   }
 
-  // Requires: an item of the checkpoint.
-  void note_used(const Item& item) { used_[number_of(item)] = true; }
-  void note_used(const std::string& name) { note_used(stored_.item(name)); }
+  // The name in the file of the object, or of its part, that has the entry.
+  static std::string without_key(const Entry& entry, const std::string& part) {
+    const std::string rest = entry.key.substr(part.size());
+    if (rest.empty()) return entry.name;
+    const std::string end = rest.starts_with('/') ? rest : '/' + rest;
+    return entry.name.ends_with(end) ? entry.name.substr(0, entry.name.size() - end.size())
+                                     : entry.name;
+  }
+
+  // The name of a variable or part in `entries_`.
+  std::string view_name(const std::string& name) const { return selection_.place_of(name).key; }
+
+  // Requires: an item of the checkpoint, and its name in `entries_`.
+  void note_used(const std::string& name, const Item& item) {
+    used_[number_of(item)] = true;
+    entries_.use(name);
+  }
+  void note_used(const std::string& name, const std::string& stored_as) {
+    note_used(name, stored_.item(stored_as));
+  }
   size_t number_of(const Item& item) const {
     return static_cast<size_t>(&item - &*stored_.stored().begin());
   }
@@ -420,11 +444,31 @@ class RestorePlan {
     }
   }
 
+  // A rule for values that are not selected is another restore's.
+  void find_idle_renames() {
+    if (rules_.rename.empty()) return;
+    Owners owners(graph_, selection_);
+    entries_.for_each([&](const std::string& name, const Item&) {
+      std::string key;
+      const auto* const owner = owners.owner_of(name, key);
+      const bool is_selected = owner != nullptr ? selection_.selects_part(owner->name, name)
+                                                : selection_.selects(name);
+      if (!is_selected && (owner != nullptr || owners.is_variable(name))) entries_.use(name);
+    });
+    mismatch_.idle_renames = entries_.idle_rules();
+  }
+
   void note_missing(RestoreMismatch::Missing missing, bool is_problem) {
     if (is_problem)
       mismatch_.missing.push_back(std::move(missing));
     else
       report_.missing.push_back(std::move(missing.name));
+  }
+
+  // `item` is null if the checkpoint lacks it.
+  void note_kept(const std::string& name, const std::string& key, const Item* item) {
+    if (item != nullptr) note_used(key, *item);
+    report_.kept.push_back(name);
   }
 
   void note_restored(const std::string& name, const std::string& key) {
@@ -449,7 +493,15 @@ class RestorePlan {
       const auto& [object, entry] = places[number];
       states[object].emplace(entry->key, pass.read(number));
     }
+    for (size_t i = 0; i < objects_.size(); ++i) add_kept(objects_[i], states[i]);
     return states;
+  }
+
+  static void add_kept(const ObjectPart& part, TensorMap& state) {
+    if (part.kept.empty()) return;
+    const TensorMap own = part.object->object->save();
+    for (const std::string& key : part.kept)
+      if (const auto found = own.find(key); found != own.end()) state.insert(*found);
   }
 
   void restore(const RegisteredSaveable& object, const TensorMap& state) {
@@ -538,6 +590,7 @@ class RestorePlan {
   const internal::CheckpointContents& stored_;  // Of the reader.
   const VariableSelection& selection_;
   const RestoreRules rules_;
+  internal::RenamedEntries entries_;
   const std::shared_ptr<const internal::RankState> ranks_;  // Null if the run has no such state.
   std::map<std::string, std::set<int64_t>> stored_ranks_;   // By the name of the value.
   std::set<std::string> fresh_;                             // Names of values.

@@ -20,12 +20,13 @@ struct RestoreRules {
   NamePatterns allow_missing = false;
   NamePatterns allow_mismatched = false;
   NamePatterns allow_surplus = false;
+  NamePatterns keep = false;
   std::vector<StoredName> rename = {};
 
   // True if all values of the program are restored as they are stored, under their own names.
   bool is_exact() const {
     return reshape.empty() && convert_dtype.empty() && allow_missing.empty() &&
-           allow_mismatched.empty() && rename.empty();
+           allow_mismatched.empty() && keep.empty() && rename.empty();
   }
 };
 

@@ -169,17 +169,92 @@ TEST_F(RestorePlanTest, RestoresVariablesAndObjectsFromOtherNames) {
   EXPECT_THAT(report.surplus, IsEmpty());
 }
 
-TEST_F(RestorePlanTest, PrefersOwnNamesToOthers) {
+TEST_F(RestorePlanTest, ARenameIsAppliedAlsoIfTheCheckpointHasTheOwnName) {
   const Variable w = graph_.variable("w", Tensor::scalar(0.0f));
   const auto generator = add_object("generator");
   const Tensor two = Tensor::scalar(2.0f);
   write({{"w", two}, {"generator/own", two}, {"old/w", one_}, {"old/generator", one_}});
   const RestoreReport report =
       restore({.allow_surplus = true, .rename = {{"w", "old/w"}, {"generator", "old/generator"}}});
-  EXPECT_EQ(value(w), two);
-  EXPECT_THAT(generator->keys(), ElementsAre("own"));
-  EXPECT_TRUE(report.renamed.empty());
-  EXPECT_THAT(report.surplus, ElementsAre("old/generator", "old/w"));
+  EXPECT_EQ(value(w), one_);
+  EXPECT_THAT(generator->keys(), ElementsAre(""));
+  EXPECT_EQ(report.renamed, (std::map<std::string, std::string>{{"w", "old/w"},
+                                                                {"generator", "old/generator"}}));
+  EXPECT_THAT(report.surplus, ElementsAre("generator/own", "w"));
+}
+
+TEST_F(RestorePlanTest, SwapsTwoValues) {
+  const Variable a = graph_.variable("a", Tensor::scalar(0.0f));
+  const Variable b = graph_.variable("b", Tensor::scalar(0.0f));
+  const auto c = add_object("c");
+  const auto d = add_object("d");
+  write({{"a", one_}, {"b", Tensor::scalar(2.0f)}, {"c/first", one_}, {"d/second", one_}});
+  restore({.rename = {{"a", "b"}, {"b", "a"}, {"c", "d"}, {"d/*", "c/*"}}});
+  EXPECT_EQ(value(a), Tensor::scalar(2.0f));
+  EXPECT_EQ(value(b), one_);
+  EXPECT_THAT(c->keys(), ElementsAre("second"));
+  EXPECT_THAT(d->keys(), ElementsAre("first"));
+}
+
+TEST_F(RestorePlanTest, GivesOneStoredValueToSeveral) {
+  const Variable w = graph_.variable("model/w", Tensor::scalar(0.0f));
+  const Variable average = graph_.variable("ema/w", Tensor::scalar(0.0f));
+  write({{"model/w", Tensor::scalar(2.0f)}, {"ema/w", one_}});
+  restore({.allow_surplus = true, .rename = {{"model/*", "ema/*"}}});
+  EXPECT_EQ(value(w), one_);
+  EXPECT_EQ(value(average), one_);
+}
+
+TEST_F(RestorePlanTest, ARenamedValueThatIsMissingIsNotTakenFromItsOwnName) {
+  graph_.variable("model/w", Tensor::scalar(0.0f));
+  const Variable b = graph_.variable("model/b", Tensor::scalar(0.0f));
+  write({{"model/w", one_}, {"model/b", one_}, {"ema/w", one_}});
+  EXPECT_THAT([&] { restore({.allow_surplus = true, .rename = {{"model/*", "ema/*"}}}); },
+              ThrowsMessage<NotFoundError>(HasSubstr("Key ema/b not found")));
+  restore({.allow_surplus = true, .rename = {{"model/b", "model/b"}, {"model/*", "ema/*"}}});
+  EXPECT_EQ(value(b), one_);
+}
+
+// Also together with options by which nothing may be missing or surplus.
+TEST_F(RestorePlanTest, RejectsARenameThatMatchesNothing) {
+  graph_.variable("model/weights", Tensor::scalar(0.0f));
+  write({{"w", one_}});
+  for (const StoredName& rule :
+       {StoredName{"model/wieghts", "w"}, {"model/weights", "v"}, {"net/*", "*"}})
+    EXPECT_THAT(
+        [&] { restore({.allow_missing = true, .allow_surplus = true, .rename = {rule}}); },
+        ThrowsMessage<InvalidArgumentError>(HasSubstr(
+            "rename {\"" + rule.name + "\", \"" + rule.stored_as + "\"} matches nothing")));
+  restore({.rename = {{"model/weights", "w"}}});
+}
+
+TEST_F(RestorePlanTest, PatternsOfARenameDoNotMatchTheStateOfHooks) {
+  const Variable w = graph_.variable("w", Tensor::scalar(0.0f));
+  const auto best = add_object("hooks/best", true);
+  write({{"old/w", one_}, {"hooks/best/loss", one_}});
+  restore({.rename = {{"*", "old/*"}}});
+  EXPECT_EQ(value(w), one_);
+  EXPECT_THAT(best->keys(), ElementsAre("loss"));
+}
+
+TEST_F(RestorePlanTest, KeepsWhatTheProgramHas) {
+  const Variable rate = graph_.variable("adam/lr", Tensor::scalar(0.5f));
+  const Variable w = graph_.variable("w", Tensor::scalar(0.0f));
+  const auto options = add_object("options");
+  const auto whole = add_object("whole");
+  graph_.variable("new/lr", Tensor::scalar(0.5f));
+  options->state = {{"lr", Tensor::scalar(0.5f)}, {"steps", Tensor::scalar(0.5f)}};
+  write({{"adam/lr", one_}, {"w", one_}, {"options/lr", one_}, {"options/steps", one_},
+         {"whole/x", one_}});
+  const RestoreReport report = restore({.keep = {"*/lr", "whole"}});
+  EXPECT_EQ(value(rate), Tensor::scalar(0.5f));
+  EXPECT_EQ(value(w), one_);
+  EXPECT_EQ(options->state.at("lr"), Tensor::scalar(0.5f));
+  EXPECT_EQ(options->state.at("steps"), one_);
+  EXPECT_THAT(whole->keys(), IsEmpty());
+  EXPECT_THAT(report.kept, ElementsAre("adam/lr", "new/lr", "options/lr", "whole/x"));
+  EXPECT_THAT(report.surplus, IsEmpty());
+  EXPECT_THAT(report.missing, IsEmpty());
 }
 
 TEST_F(RestorePlanTest, AppliesEachRuleToTheNamesThatMatch) {

@@ -30,6 +30,7 @@ std::string to_string(const RestoreReport& report) {
     line += fmt::format(", {} of them from other names", report.renamed.size());
   add_names(line, "reshaped", report.reshaped);
   add_names(line, "converted", report.converted);
+  add_names(line, "kept as the program has them", report.kept);
   add_names(line, "missing", report.missing);
   add_names(line, "surplus", report.surplus);
   for (const RefusedCheckpoint& refused : report.refused)

@@ -26,6 +26,8 @@ struct RestoreReport {
   // Those that the checkpoint does not have, or only with another shape or type: they are
   // unchanged.
   std::vector<std::string> missing = {};
+  // Those that keep the program's values, as the options ask for.
+  std::vector<std::string> kept = {};
   // Names in the checkpoint that were not used.
   std::vector<std::string> surplus = {};
   // Of the restored ones: name in the graph -> another name in the checkpoint.

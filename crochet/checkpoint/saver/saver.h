@@ -151,6 +151,9 @@ class CROCHET_EXPORT Saver {
   // problem is missing keys; DataLossError for damaged files, after which the state is undefined
   // until another restore.
   RestoreReport restore(Session& session, const std::string& prefix);
+  // The same for a checkpoint of the saver's own run, as restore_newest() restores it: rules of
+  // SaverOptions::rename that it was saved with are not applied again.
+  RestoreReport resume(Session& session, const std::string& prefix);
 
   // Restores the newest sound checkpoint "<basename>-<step>" of a directory and of the fallback
   // directory, if there is one. Returns its prefix, or nullopt if they hold no checkpoint at all.
@@ -222,7 +225,10 @@ class CROCHET_EXPORT Saver {
   // directory. An error is kept for write(), unless the session is lost.
   std::shared_ptr<internal::ExternalBundle> store(StateOperations& operations, Session& session,
                                                   const std::string& prefix) const;
-  RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
+  // What a checkpoint may be: a run's own one already has the names that rules gave its values.
+  enum class Origin { kOwnRun, kAny };
+  RestoreReport restore_from(Session& session, const CheckpointReader& reader, Origin origin) const;
+  RestoreReport restore_existing(Session& session, const std::string& prefix, Origin origin) const;
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader) const;
   std::vector<internal::RestoreCandidate> abandon_newer(

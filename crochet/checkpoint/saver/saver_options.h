@@ -109,9 +109,14 @@ struct SaverOptions {
   NamePatterns allow_mismatched = false;
   // Entries that only the checkpoint has are ignored.
   NamePatterns allow_surplus = false;
-  // A value that the checkpoint does not have under its own name is restored from this one:
+  // These keep the program's values, also if the checkpoint has others.
+  NamePatterns keep = false;
+  // A value whose name a rule matches is restored from the name that the rule gives, and from no
+  // other. The first rule that matches a name counts; one that matches nothing is an error.
   //
   //   {.rename = {{"model/weights", "model/w"}, {"encoder/*", "model/encoder/*"}}}
+  //
+  // Checkpoints record the rules: restore_newest() does not apply a rule to what was saved with it.
   std::vector<StoredName> rename = {};
   // The checkpoint to which restore_newest() goes back once, instead of the newest one. The newer
   // ones of its directory are abandoned: their files are renamed to `<name>.abandoned`. Checkpoints

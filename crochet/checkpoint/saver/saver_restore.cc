@@ -20,6 +20,7 @@
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
 
@@ -48,8 +49,18 @@ CheckpointReader open_listed(const RestoreCandidate& candidate) {
 // True if there is nothing to tell: a program that takes any checkpoint's contents knows that it
 // restores a part. Patterns are listed with what they left out, as one may be mistyped.
 bool is_as_stored(const RestoreReport& report, const NamePatterns& surplus) {
-  return report.missing.empty() && report.renamed.empty() && report.reshaped.empty() &&
+  return report.missing.empty() && report.kept.empty() && report.renamed.empty() && report.reshaped.empty() &&
          report.converted.empty() && (report.surplus.empty() || surplus.is_all());
+}
+
+// Each rule is applied to a run's checkpoints once: what the run saves has the new names.
+void remove_applied(std::vector<StoredName>& rules, FileSystem& files, const std::string& prefix) {
+  if (rules.empty()) return;
+  const auto sidecar = read_sidecar(files, prefix);
+  if (!sidecar) return;
+  std::erase_if(rules, [&](const StoredName& rule) {
+    return std::ranges::count(sidecar->renamed, internal::to_string(rule)) > 0;
+  });
 }
 
 // Logs it once: other threads may share out a sum, and round it, in another way.
@@ -65,13 +76,16 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 
 }  // namespace
 
-RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
-  const RestoreRules rules{.reshape = options().reshape,
-                           .convert_dtype = options().convert_dtype,
-                           .allow_missing = options().allow_missing,
-                           .allow_mismatched = options().allow_mismatched,
-                           .allow_surplus = options().allow_surplus,
-                           .rename = options().rename};
+RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader,
+                                  Origin origin) const {
+  RestoreRules rules{.reshape = options().reshape,
+                     .convert_dtype = options().convert_dtype,
+                     .allow_missing = options().allow_missing,
+                     .allow_mismatched = options().allow_mismatched,
+                     .allow_surplus = options().allow_surplus,
+                     .keep = options().keep,
+                     .rename = options().rename};
+  if (origin == Origin::kOwnRun) remove_applied(rules.rename, files(), reader.prefix());
   const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
     return restore_by(*operations, session, reader);
@@ -85,12 +99,21 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
 }
 
 RestoreReport Saver::restore(Session& session, const std::string& prefix) {
+  return restore_existing(session, prefix, Origin::kAny);
+}
+
+RestoreReport Saver::resume(Session& session, const std::string& prefix) {
+  return restore_existing(session, prefix, Origin::kOwnRun);
+}
+
+RestoreReport Saver::restore_existing(Session& session, const std::string& prefix,
+                                      Origin origin) const {
   check_built();
   if (!operations_for(session) && is_empty(session.graph())) return {};
   if (!checkpoint_exists(files(), prefix) || is_directory(files(), prefix))
     throw InvalidArgumentError(
         fmt::format("The passed save_path is not a valid checkpoint: {}", prefix));
-  return restore_from(session, CheckpointReader(prefix, files()));
+  return restore_from(session, CheckpointReader(prefix, files()), origin);
 }
 
 // Removes those that are newer than the one to which the saver goes back, and returns them: none if
@@ -147,7 +170,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     try {
       if (const auto known = refused_.find(candidate.prefix); known != refused_.end())
         throw DataLossError(known->second);
-      RestoreReport restored = restore_from(session, open_listed(candidate));
+      RestoreReport restored = restore_from(session, open_listed(candidate), Origin::kOwnRun);
       note_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,15 +26,14 @@ struct Parts {
   std::string_view after;
 };
 
-// What the `*` stands for; unset if the name does not match.
+// What the `*` stands for, or without one, what follows the name; unset if the name does not match.
 std::optional<std::string_view> match(const Parts& parts, std::string_view name) {
-  if (!parts.has_star)
-    return name == parts.before ? std::optional(std::string_view()) : std::nullopt;
   if (name.size() < parts.before.size() + parts.after.size() || !name.starts_with(parts.before) ||
       !name.ends_with(parts.after))
     return std::nullopt;
   name.remove_prefix(parts.before.size());
   name.remove_suffix(parts.after.size());
+  if (!parts.has_star && !name.empty() && name.front() != '/') return std::nullopt;
   return name;
 }
 
@@ -56,16 +56,24 @@ void check_stored_names(const std::vector<StoredName>& names) {
   }
 }
 
+std::optional<std::string> stored_by(const StoredName& rule, const std::string& name) {
+  const auto star = match(Parts(rule.name), name);
+  return star ? std::optional(filled(rule.stored_as, *star)) : std::nullopt;
+}
+
+std::optional<std::string> name_stored_as(const StoredName& rule, const std::string& stored_as) {
+  const auto star = match(Parts(rule.stored_as), stored_as);
+  return star ? std::optional(filled(rule.name, *star)) : std::nullopt;
+}
+
 std::string stored_name(const std::vector<StoredName>& names, const std::string& name) {
   for (const StoredName& each : names)
-    if (const auto star = match(Parts(each.name), name)) return filled(each.stored_as, *star);
+    if (auto stored = stored_by(each, name)) return *std::move(stored);
   return name;
 }
 
-std::string program_name(const std::vector<StoredName>& names, const std::string& stored_as) {
-  for (const StoredName& each : names)
-    if (const auto star = match(Parts(each.stored_as), stored_as)) return filled(each.name, *star);
-  return stored_as;
+std::string to_string(const StoredName& rule) {
+  return fmt::format("{{\"{}\", \"{}\"}}", rule.name, rule.stored_as);
 }
 
 }  // namespace crochet::inline v0::internal

@@ -39,6 +39,8 @@ class VariableSelection {
   // Throws: InvalidArgumentError for a name of the list that the graph does not have.
   Selected select(const Graph& graph) const;
 
+  // True unless a filter rejects the name.
+  bool selects(const std::string& name) const { return !filter_ || filter_(name); }
   // True if `part` of the object with this name is selected: by its own name, or with the object.
   bool selects_part(const std::string& object, const std::string& part) const {
     return !filter_ || filter_(object) || filter_(part);

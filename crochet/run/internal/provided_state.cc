@@ -198,12 +198,13 @@ class RestoringVisitor final : public ListingVisitor {
     if (parts.empty()) return check_may_lack(name);
     num_restored_ += parts.size();
     // Restored when its last entry is read.
-    const auto state = std::make_shared<TensorMap>();
+    const auto state = std::make_shared<TensorMap>(kept_entries(name, *object, parts));
+    const size_t num_entries = state->size() + parts.size();
     for (const auto& [key, part] : parts)
       read(entry_name(name, key), [state, object, key = key, full = full_name(name),
-                                   size = parts.size()](PartValue& value) {
+                                   num_entries](PartValue& value) {
         state->emplace(key, value.read());
-        if (state->size() == size) restore_object(full, *object, *state);
+        if (state->size() == num_entries) restore_object(full, *object, *state);
       });
   }
 
@@ -217,6 +218,17 @@ class RestoringVisitor final : public ListingVisitor {
   }
 
  private:
+  // The object's own values of entries that are stored, and not restored.
+  TensorMap kept_entries(const std::string& name, const Saveable& object,
+                         const StoredParts::Map& restored) const {
+    TensorMap kept;
+    StoredParts::Map stored = stored_.beneath(name).all();
+    if (stored.size() == restored.size()) return kept;
+    for (auto& [key, value] : object.save())
+      if (stored.contains(key) && !restored.contains(key)) kept.emplace(key, std::move(value));
+    return kept;
+  }
+
   static void restore_object(const std::string& name, Saveable& object, const TensorMap& state) {
     try {
       object.restore(state);

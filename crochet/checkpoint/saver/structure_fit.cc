@@ -1,0 +1,123 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/structure_fit.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace crochet::inline v0::internal {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+std::string_view last_of(std::string_view name) {
+  return name.substr(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
+}
+bool is_null_marker(std::string_view part) { return last_of(part) == kNullName; }
+
+// True if there is a name that is `owner` or beneath it.
+bool has_at(const Names& names, std::string_view owner) {
+  if (owner.empty()) return !names.empty();
+  if (names.contains(owner)) return true;
+  const std::string start = std::string(owner) + '/';
+  const auto first = names.lower_bound(start);
+  return first != names.end() && first->starts_with(start);
+}
+
+// "", "a", "a/b" ... `part`.
+std::vector<std::string> owners_of(const std::string& part) {
+  std::vector<std::string> owners = {""};
+  for (size_t slash = part.find('/'); slash != std::string::npos; slash = part.find('/', slash + 1))
+    owners.push_back(part.substr(0, slash));
+  if (!part.empty()) owners.push_back(part);
+  return owners;
+}
+
+// The shortest of them at which there are no names; `part` itself at most.
+std::string topmost_absent(const Names& names, const std::string& part) {
+  for (std::string& owner : owners_of(part))
+    if (!has_at(names, owner)) return std::move(owner);
+  return part;
+}
+
+using Parts = std::map<std::string, const StatePart*, std::less<>>;
+
+// True if an entry of the checkpoint belongs to a part, which may be an object with several.
+bool is_owned(const Parts& parts, const std::string& entry) {
+  return std::ranges::any_of(owners_of(entry), [&](const std::string& owner) {
+    const auto found = parts.find(owner);
+    return found != parts.end() && (owner == entry || found->second->is_object);
+  });
+}
+
+using Entries = std::map<std::string, StructureFit::Entry>;
+
+void add(Entries& entries, std::string name, const std::string& part) {
+  StructureFit::Entry& entry = entries[name];
+  entry.name = std::move(name);
+  entry.parts.push_back(part);
+}
+
+std::string beneath(const std::string& owner, std::string_view name) {
+  return owner.empty() ? std::string(name) : owner + '/' + std::string(name);
+}
+
+}  // namespace
+
+bool is_marker(const std::string& part) {
+  return is_null_marker(part) || last_of(part) == kEmptyName;
+}
+
+StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::Map stored,
+                           const Rules& rules)
+    : wanted(std::move(stored)) {
+  // An empty container is there, and its entries are not; a value that is absent is not there.
+  Names present_names, present_markers, stored_names;
+  Parts parts;
+  for (const StatePart& part : present) {
+    (is_marker(part.key) ? present_markers : present_names).insert(part.key);
+    if (!is_marker(part.key)) parts.emplace(part.key, &part);
+  }
+  for (const auto& [key, part] : wanted)
+    if (!is_null_marker(key)) stored_names.insert(key);
+
+  Entries dropped, made;
+  for (const StatePart& part : present)
+    if (!is_marker(part.key) &&
+        !(part.is_object ? has_at(stored_names, part.key) : stored_names.contains(part.key)))
+      add(dropped, topmost_absent(stored_names, part.key), part.key);
+  for (const auto& [key, part] : wanted)
+    if (!is_marker(key) && !is_owned(parts, key))
+      add(made, topmost_absent(present_names, key), key);
+
+  for (auto& [name, entry] : dropped) {
+    entry.is_nullable = wanted.contains(beneath(name, kNullName));
+    if (!std::ranges::all_of(entry.parts, rules.stays)) {
+      only_present.push_back(std::move(entry));
+      continue;
+    }
+    for (const std::string& part : entry.parts) {
+      const StatePart& own = *parts.at(part);
+      wanted.emplace(part, StoredParts::Part{own.dtype, own.present_shape});
+      for (const std::string& owner : owners_of(part))
+        for (const std::string_view marker : {kEmptyName, kNullName})
+          if (std::string each = beneath(owner, marker); wanted.erase(each) > 0)
+            void_markers.push_back(std::move(each));
+    }
+  }
+  for (auto& [name, entry] : made) {
+    entry.is_nullable = present_markers.contains(beneath(name, kNullName));
+    entry.is_awaited = entry.is_nullable || present_markers.contains(beneath(name, kEmptyName));
+    if (std::ranges::all_of(entry.parts, rules.is_left_out)) {
+      for (const std::string& part : entry.parts) wanted.erase(part);
+      left_out.insert(left_out.end(), entry.parts.begin(), entry.parts.end());
+    } else {
+      only_stored.push_back(std::move(entry));
+    }
+  }
+}
+
+}  // namespace crochet::inline v0::internal

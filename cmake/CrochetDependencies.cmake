@@ -1,10 +1,17 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
+# Whether the optional components are built unless a build says so: AUTO if their library is found, but
+# OFF inside another project, which then asks for what it wants.
+set(crochet_component AUTO)
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(crochet_component OFF)
+endif()
+
 # Python with TensorFlow: for the tests in tests/interop, and to find TensorFlow's C API.
 set(CROCHET_PYTHON "" CACHE FILEPATH "Python with TensorFlow, for tests and the TensorFlow engine")
 
 # The component `tensorflow` is built if its library is found (AUTO), always (ON) or never (OFF).
-set(CROCHET_TENSORFLOW "AUTO" CACHE STRING "Build the TensorFlow engine: AUTO, ON or OFF")
+set(CROCHET_TENSORFLOW ${crochet_component} CACHE STRING "Build the TensorFlow engine: AUTO, ON or OFF")
 set_property(CACHE CROCHET_TENSORFLOW PROPERTY STRINGS AUTO ON OFF)
 if(CROCHET_TENSORFLOW STREQUAL "AUTO")
   find_package(TensorFlowC QUIET)
@@ -18,7 +25,7 @@ else()
 endif()
 
 # The component `mpi` is built if MPI's library for C is found (AUTO), always (ON) or never (OFF).
-set(CROCHET_MPI "AUTO" CACHE STRING "Build the component for MPI: AUTO, ON or OFF")
+set(CROCHET_MPI ${crochet_component} CACHE STRING "Build the component for MPI: AUTO, ON or OFF")
 set_property(CACHE CROCHET_MPI PROPERTY STRINGS AUTO ON OFF)
 if(CROCHET_MPI)
   # What FindMPI asks a compiler for C.
@@ -42,7 +49,7 @@ else()
 endif()
 
 # The same for the component `libtorch`.
-set(CROCHET_LIBTORCH "AUTO" CACHE STRING "Build the component for LibTorch: AUTO, ON or OFF")
+set(CROCHET_LIBTORCH ${crochet_component} CACHE STRING "Build the component for LibTorch: AUTO, ON or OFF")
 set_property(CACHE CROCHET_LIBTORCH PROPERTY STRINGS AUTO ON OFF)
 if(CROCHET_LIBTORCH STREQUAL "AUTO")
   find_package(LibTorch QUIET)

@@ -10,11 +10,20 @@ function(crochet_layer name)
   add_library(crochet_${name} STATIC ${LAYER_SOURCES})
   target_include_directories(crochet_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_features(crochet_${name} PUBLIC cxx_std_20)
+  crochet_build_if_used(crochet_${name})
   list(TRANSFORM LAYER_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   set_target_properties(
     crochet_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                                INSTALLED_HEADERS "${LAYER_HEADERS}")
   target_link_libraries(crochet_${name} PUBLIC ${LAYER_DEPENDS} PRIVATE ${LAYER_PRIVATE_DEPENDS})
+endfunction()
+
+# crochet_build_if_used(<target>): inside another project a library is built only if something of that
+# project links it.
+function(crochet_build_if_used target)
+  if(NOT PROJECT_IS_TOP_LEVEL AND NOT CROCHET_INSTALL)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()
 
 # Seconds for one test binary. Under ThreadSanitizer tests that flip every bit take minutes, and

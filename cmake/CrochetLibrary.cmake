@@ -47,6 +47,7 @@ function(crochet_library name)
                VERIFY_INTERFACE_HEADER_SETS ON
                INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
   target_compile_features(${target} PUBLIC cxx_std_20)
+  crochet_build_if_used(${target})
   target_sources(
     ${target}
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}

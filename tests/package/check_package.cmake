@@ -67,6 +67,29 @@ if(with_libtorch)
   run(${scratch}/build/with_libtorch ${scratch}/libtorch_checkpoints)
 endif()
 
+# README's first program, with README's first lines of CMake.
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md readme)
+function(first_block language result)
+  set(opening "```${language}\n")
+  string(FIND "${readme}" "${opening}" begin)
+  string(LENGTH "${opening}" length)
+  math(EXPR begin "${begin} + ${length}")
+  string(SUBSTRING "${readme}" ${begin} -1 text)
+  string(FIND "${text}" "\n```" end)
+  string(SUBSTRING "${text}" 0 ${end} text)
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+first_block(cpp program)
+first_block(cmake lines)
+file(WRITE ${scratch}/readme/trainer.cc "${program}\n")
+file(WRITE ${scratch}/readme/CMakeLists.txt
+     "cmake_minimum_required(VERSION 3.25)\nproject(trainer LANGUAGES CXX)\n"
+     "add_executable(trainer trainer.cc)\n${lines}\n")
+run(${CMAKE_COMMAND} -S ${scratch}/readme -B ${scratch}/readme/build -G Ninja -D
+    CMAKE_PREFIX_PATH=${prefix} -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
+run(${CMAKE_COMMAND} --build ${scratch}/readme/build)
+run(${CMAKE_COMMAND} -E chdir ${scratch}/readme ./build/trainer 100)
+
 # No path of the build or of the first prefix has been kept.
 file(GLOB_RECURSE installed ${prefix}/*.cmake ${prefix}/*.pc)
 foreach(file IN LISTS installed)

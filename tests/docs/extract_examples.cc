@@ -65,12 +65,13 @@ class Page {
     for (const Example& example : examples_)
       if (example.output.line == 0 && !example.code.has_line_with("assert("))
         fail(example.code, "the example checks nothing: add an assertion or its output");
+    check_includes();
   }
 
   void write(std::ostream& out) const {
-    out << "#include \"example_page.h\"\n\n";
     write_includes(out, prelude_);
     for (const Example& example : examples_) write_includes(out, example.code);
+    out << "\n#include \"example_page.h\"  // Last: its assert() replaces that of <cassert>.\n\n";
     write_code(out, prelude_);
     for (const Example& example : examples_) write_function(out, example.code);
     out << "namespace {\nconst docs::Example kAll[] = {\n";
@@ -81,6 +82,14 @@ class Page {
  private:
   [[noreturn]] void fail(const Block& block, const char* what) const {
     throw std::runtime_error(fmt::format("{}:{}: {}", path_, block.line, what));
+  }
+
+  // A reader compiles the first block and an example as they are on the page.
+  void check_includes() const {
+    for (const Example& example : examples_)
+      if (example.code.has_line_with("assert(") && !prelude_.has_line_with("#include <cassert>") &&
+          !example.code.has_line_with("#include <cassert>"))
+        fail(example.code, "assert() without #include <cassert> in the first block");
   }
 
   void add(Block block) {

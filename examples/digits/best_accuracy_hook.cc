@@ -4,21 +4,22 @@
 
 namespace digits {
 
-using namespace crochet;
+void BestAccuracyHook::begin(crochet::Graph& graph) { accuracy_ = graph.output("accuracy"); }
 
-void BestAccuracyHook::begin(Graph& graph) { accuracy_ = graph.output("accuracy"); }
-
-void BestAccuracyHook::after_create_session(Session& session, Coordinator& /*coordinator*/) {
-  step_ = read_global_step(session);  // Not 0 in a resumed run.
+void BestAccuracyHook::after_create_session(crochet::Session& session,
+                                            crochet::Coordinator& /*coordinator*/) {
+  step_ = crochet::read_global_step(session);  // Not 0 in a resumed run.
 }
 
-std::optional<SessionRunArgs> BestAccuracyHook::before_run(SessionRunContext& /*context*/) {
+std::optional<crochet::SessionRunArgs> BestAccuracyHook::before_run(
+    crochet::SessionRunContext& /*context*/) {
   const int64_t coming_step = step_ + 1;
   if (coming_step % kEverySteps != 0) return std::nullopt;
-  return SessionRunArgs{.fetches = accuracy_};
+  return crochet::SessionRunArgs{.fetches = accuracy_};
 }
 
-void BestAccuracyHook::after_run(SessionRunContext& /*context*/, const SessionRunValues& values) {
+void BestAccuracyHook::after_run(crochet::SessionRunContext& /*context*/,
+                                 const crochet::SessionRunValues& values) {
   ++step_;
   if (!values.results) return;
   const auto accuracy = values.results.scalar<float>();
@@ -27,8 +28,9 @@ void BestAccuracyHook::after_run(SessionRunContext& /*context*/, const SessionRu
   best_step_ = step_;
 }
 
-SaveableMap BestAccuracyHook::saveables() {
-  return {{"best", saveable_value(best_)}, {"best_step", saveable_value(best_step_)}};
+crochet::SaveableMap BestAccuracyHook::saveables() {
+  return {{"best", crochet::saveable_value(best_)},
+          {"best_step", crochet::saveable_value(best_step_)}};
 }
 
 }  // namespace digits

@@ -25,8 +25,6 @@
 namespace digits {
 namespace {
 
-using namespace crochet;
-
 constexpr int kMaxPixel = 16;
 constexpr int kColumns = kPixels + 1;
 constexpr uint64_t kSplitSeed = 2026;
@@ -38,10 +36,10 @@ GzipFile open_gzip(const std::string& path) {
   if (file) return file;
   const int error = errno;
   if (error == ENOENT || error == ENOTDIR)
-    throw NotFoundError(fmt::format("{}: {}", path, strerror(error)));
+    throw crochet::NotFoundError(fmt::format("{}: {}", path, strerror(error)));
   if (error == EACCES || error == EPERM)
-    throw PermissionDeniedError(fmt::format("{}: {}", path, strerror(error)));
-  throw UnknownError(fmt::format("{}: {}", path, strerror(error)));
+    throw crochet::PermissionDeniedError(fmt::format("{}: {}", path, strerror(error)));
+  throw crochet::UnknownError(fmt::format("{}: {}", path, strerror(error)));
 }
 
 // zlib's message begins with the path. If the file ended too early, there is one
@@ -49,7 +47,7 @@ GzipFile open_gzip(const std::string& path) {
 void throw_if_damaged(const GzipFile& file) {
   int code = Z_OK;
   const char* message = gzerror(file.get(), &code);
-  if (code != Z_OK) throw DataLossError(message);
+  if (code != Z_OK) throw crochet::DataLossError(message);
 }
 
 std::string read_gzip(const std::string& path) {
@@ -60,7 +58,8 @@ std::string read_gzip(const std::string& path) {
   while ((length = gzread(file.get(), part.data(), part.size())) > 0)
     text.append(part.data(), static_cast<size_t>(length));
   throw_if_damaged(file);
-  if (gzdirect(file.get()) != 0) throw DataLossError(fmt::format("{}: not a gzip file", path));
+  if (gzdirect(file.get()) != 0)
+    throw crochet::DataLossError(fmt::format("{}: not a gzip file", path));
   return text;
 }
 
@@ -82,7 +81,7 @@ int parse_number(std::string_view text, const char* what, int max, const Place& 
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && stop == end && number >= 0 && number <= max) return number;
-  throw InvalidArgumentError(
+  throw crochet::InvalidArgumentError(
       fmt::format("{}, line {}, column {}: {} \"{}\", expected a number from 0 to {}", place.name,
                   place.line, column, what, text, max));
 }
@@ -91,9 +90,9 @@ void parse_line(std::string_view line, const Place& place, Eigen::Ref<Eigen::Vec
                 int& label) {
   const std::vector<std::string_view> numbers = split(line, ',');
   if (numbers.size() != kColumns)
-    throw InvalidArgumentError(fmt::format("{}, line {}: {} numbers, expected {}", place.name,
-                                           place.line, line.empty() ? 0 : numbers.size(),
-                                           kColumns));
+    throw crochet::InvalidArgumentError(fmt::format("{}, line {}: {} numbers, expected {}",
+                                                    place.name, place.line,
+                                                    line.empty() ? 0 : numbers.size(), kColumns));
   for (int i = 0; i < kPixels; ++i)
     image[i] =
         static_cast<float>(parse_number(numbers[i], "pixel", kMaxPixel, place, i + 1)) / kMaxPixel;
@@ -109,7 +108,7 @@ Dataset select(const Dataset& all, std::span<const int32_t> samples) {
 
 Dataset parse_digits(std::string_view text, const std::string& name) {
   if (text.ends_with('\n')) text.remove_suffix(1);
-  if (text.empty()) throw InvalidArgumentError(fmt::format("{}: no samples", name));
+  if (text.empty()) throw crochet::InvalidArgumentError(fmt::format("{}: no samples", name));
   const std::vector<std::string_view> lines = split(text, '\n');
   Dataset all{.images = Eigen::MatrixXf(kPixels, lines.size()),
               .labels = Eigen::VectorXi(lines.size())};

@@ -22,13 +22,12 @@
 #include "options.h"
 #include "perceptron.h"
 
-using namespace crochet;
 using namespace digits;
 
 namespace {
 
-void print_results(const FinalOpsHook& final_values, const BestAccuracyHook& best) {
-  const FetchValues& values = final_values.final_ops_values();
+void print_results(const crochet::FinalOpsHook& final_values, const BestAccuracyHook& best) {
+  const crochet::FetchValues& values = final_values.final_ops_values();
   if (!values) return;  // After a signal there is no time for an evaluation.
   fmt::print("\nHeld-out digits (rows) and what they were taken for (columns):\n\n{}\n",
              confusion_table(values["confusion"].tensor(), stdout_style()));
@@ -47,17 +46,18 @@ int train(const Options& options) {
 
   // Hooks whose results are read after the run.
   const auto best = std::make_shared<BestAccuracyHook>();
-  const auto final_values = std::make_shared<FinalOpsHook>(
-      Fetches::Map{{"accuracy", "accuracy"}, {"confusion", "confusion"}});
+  const auto final_values = std::make_shared<crochet::FinalOpsHook>(
+      crochet::Fetches::Map{{"accuracy", "accuracy"}, {"confusion", "confusion"}});
 
-  Loop loop({
+  crochet::Loop loop({
       .checkpoint_dir = options.dir,
       .save_checkpoint_steps = options.save_steps,
       .save_checkpoint_secs = options.save_secs,
       .save_summaries_steps = 100,  // By default every 2 s, but this takes only a few.
-      .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
-                ProgressBarHook({.values = {"loss", "accuracy"}}), SignalHook({SIGINT, SIGTERM}),
-                best, final_values},
+      .hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
+                crochet::NanTensorHook("loss"),
+                crochet::ProgressBarHook({.values = {"loss", "accuracy"}}),
+                crochet::SignalHook({SIGINT, SIGTERM}), best, final_values},
   });
   // State that survives a restart.
   loop.track("model", model);
@@ -68,7 +68,7 @@ int train(const Options& options) {
   loop.scalar("accuracy", [&] { return accuracy(model, digits.test); });
   loop.value("confusion", [&] { return confusion_matrix(model, digits.test); });
 
-  const RunReport report = loop.run(
+  const crochet::RunReport report = loop.run(
       [&] { gradients = model.gradients(batches.next()); },  // Computes; a save may copy meanwhile.
       [&] { adam.apply(gradients); });                       // Changes the tracked state.
 
@@ -88,6 +88,6 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "digits: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

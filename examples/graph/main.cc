@@ -18,7 +18,6 @@
 #include "digits_data.h"
 #include "softmax.h"
 
-using namespace crochet;
 using namespace digits;
 
 namespace {
@@ -45,14 +44,14 @@ void add_options(CLI::App& app, Options& options) {
 }
 
 // One sample per row: the columns of the data in memory.
-Tensor images_of(const Dataset& data) {
+crochet::Tensor images_of(const Dataset& data) {
   const std::span<const float> pixels(data.images.data(), static_cast<size_t>(data.images.size()));
-  return Tensor::from(pixels, {data.size(), kPixels});
+  return crochet::Tensor::from(pixels, {data.size(), kPixels});
 }
 
-Tensor labels_of(const Dataset& data) {
+crochet::Tensor labels_of(const Dataset& data) {
   const std::span<const int> labels(data.labels.data(), static_cast<size_t>(data.size()));
-  return Tensor::from(labels, {data.size()});
+  return crochet::Tensor::from(labels, {data.size()});
 }
 
 int run(const Options& options) {
@@ -62,38 +61,43 @@ int run(const Options& options) {
   local::Graph graph;
   const auto images = graph.placeholder<float>("images", {-1, kPixels});
   const auto labels = graph.placeholder<int32_t>("labels", {-1});
-  const auto weights = graph.variable("weights", Tensor::zeros<float>({kPixels, kClasses}));
-  const auto bias = graph.variable("bias", Tensor::zeros<float>({kClasses}));
+  const auto weights =
+      graph.variable("weights", crochet::Tensor::zeros<float>({kPixels, kClasses}));
+  const auto bias = graph.variable("bias", crochet::Tensor::zeros<float>({kClasses}));
 
   // Outputs gradients:0 (by the weights), :1 (by the bias) and :2 (the loss).
   const auto gradients = graph.op("gradients", {images, labels, weights, bias}, softmax_gradients);
-  const auto apply = graph.op(
-      "apply", {gradients[0], gradients[1], replace(weights), update(bias)},
-      [](ConstMatrix dw, ConstVector<float> db, ConstMatrix w, Matrix next_w, Vector<float> b) {
-        next_w = w - kLearningRate * dw;
-        b -= kLearningRate * db;
-      });
+  const auto apply =
+      graph.op("apply", {gradients[0], gradients[1], replace(weights), update(bias)},
+               [](crochet::ConstMatrix dw, crochet::ConstVector<float> db, crochet::ConstMatrix w,
+                  crochet::Matrix next_w, crochet::Vector<float> b) {
+                 next_w = w - kLearningRate * dw;
+                 b -= kLearningRate * db;
+               });
   const auto train_op = graph.group("train", {apply, graph.increment_global_step()});
   graph.add_to_collection(kSummariesCollection, graph.name("loss", gradients[2]));
   graph.op("accuracy", {images, labels, weights, bias}, softmax_accuracy);
-  Tracker(graph, "")("batches", batches);  // The order of samples is saved with the variables.
+  crochet::Tracker(graph, "")("batches",
+                              batches);  // The order of samples is saved with the variables.
 
-  const auto accuracy = std::make_shared<FinalOpsHook>(
-      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
-  const RunReport report =
-      train({.graph = graph,
-             .checkpoint_dir = options.dir,
-             .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
-                       LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
-                       SignalHook({SIGINT, SIGTERM}), accuracy}},
-            [&](MonitoredSession& session) {
-              while (!session.should_stop()) {
-                const Batch batch = batches.next();
-                session.run(train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
-              }
-            });
+  const auto accuracy = std::make_shared<crochet::FinalOpsHook>(
+      "accuracy",
+      crochet::Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  const crochet::RunReport report = crochet::train(
+      {.graph = graph,
+       .checkpoint_dir = options.dir,
+       .hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
+                 crochet::NanTensorHook("loss"),
+                 crochet::LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
+                 crochet::SignalHook({SIGINT, SIGTERM}), accuracy}},
+      [&](crochet::MonitoredSession& session) {
+        while (!session.should_stop()) {
+          const Batch batch = batches.next();
+          session.run(train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
+        }
+      });
 
-  if (const FetchValues& value = accuracy->final_ops_values())
+  if (const crochet::FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
   return report.exit_code();
@@ -110,6 +114,6 @@ int main(int argc, char** argv) {
     return run(options);
   } catch (const std::exception& error) {
     std::cerr << "graph: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

@@ -23,8 +23,6 @@
 #include "crochet/fmt.h"
 #include "crochet/mpi/join.h"
 
-using namespace crochet;
-
 namespace {
 
 constexpr int64_t kRows = 240;
@@ -34,7 +32,7 @@ using Row = std::array<double, kColumns>;
 // The rows of one rank, and the neighbours' rows next to them.
 class Plate {
  public:
-  explicit Plate(const Group& group)
+  explicit Plate(const crochet::Group& group)
       : first_row_(kRows * group.rank() / group.size()),
         rows_(static_cast<size_t>(kRows * (group.rank() + 1) / group.size() - first_row_)),
         next_(rows_.size()),
@@ -43,8 +41,9 @@ class Plate {
     if (rank_above_ == MPI_PROC_NULL) above_.fill(100);  // The heated edge.
   }
 
-  void track(Tracker& tracker) {
-    tracker("rows", sharded(rows_, {.full_shape = {kRows, kColumns}, .offset = {first_row_, 0}}));
+  void track(crochet::Tracker& tracker) {
+    tracker("rows",
+            crochet::sharded(rows_, {.full_shape = {kRows, kColumns}, .offset = {first_row_, 0}}));
   }
 
   // Computes the next temperatures from those of now, which stay as they are.
@@ -96,16 +95,16 @@ struct Options {
   int64_t save_every = 1'000;
 };
 
-RunReport run(const std::shared_ptr<Group>& group, const Options& options) {
+crochet::RunReport run(const std::shared_ptr<crochet::Group>& group, const Options& options) {
   Plate plate(*group);
-  Loop loop(
-      {.checkpoint_dir = options.dir,
-       .save_checkpoint_steps = options.save_every,
-       .group = group,
-       .agree_every_n_steps = 10,
-       .hooks = {StopAtStepHook({.last_step = options.steps}), SignalHook({SIGINT, SIGTERM})}});
+  crochet::Loop loop({.checkpoint_dir = options.dir,
+                      .save_checkpoint_steps = options.save_every,
+                      .group = group,
+                      .agree_every_n_steps = 10,
+                      .hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
+                                crochet::SignalHook({SIGINT, SIGTERM})}});
   loop.track("plate", plate);
-  RunReport report = loop.run([&] { plate.compute(); }, [&] { plate.update(); });
+  crochet::RunReport report = loop.run([&] { plate.compute(); }, [&] { plate.update(); });
   const double mean = plate.mean();  // Of all ranks.
   if (group->is_chief()) fmt::print("{}\nmean temperature: {:.6f}\n", report, mean);
   return report;
@@ -114,7 +113,7 @@ RunReport run(const std::shared_ptr<Group>& group, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::shared_ptr<Group> group = mpi::join(argc, argv);
+  const std::shared_ptr<crochet::Group> group = crochet::mpi::join(argc, argv);
   Options options;
   CLI::App app("Heat that flows through a plate");
   app.add_option("--dir", options.dir, "Directory of the checkpoints")->capture_default_str();

@@ -20,7 +20,6 @@
 #include "digits_data.h"
 #include "feeds.h"
 
-using namespace crochet;
 using namespace digits;
 
 namespace {
@@ -46,38 +45,41 @@ void add_options(CLI::App& app, Options& options) {
 
 int run(const Options& options) {
   const Digits digits = load_digits(default_digits_file());
-  auto graph = tensorflow::Graph::import_meta_graph(options.graph);
-  const Output images = graph.output("images");
-  const Output labels = graph.output("labels");
-  const Operation train_op = graph.operation("train");
+  auto graph = crochet::tensorflow::Graph::import_meta_graph(options.graph);
+  const crochet::Output images = graph.output("images");
+  const crochet::Output labels = graph.output("labels");
+  const crochet::Operation train_op = graph.operation("train");
 
-  HookList hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
-                    LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
-                    SignalHook({SIGINT, SIGTERM})};
+  crochet::HookList hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
+                             crochet::NanTensorHook("loss"),
+                             crochet::LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
+                             crochet::SignalHook({SIGINT, SIGTERM})};
   std::ofstream losses;
   if (!options.losses.empty()) {
     losses.open(options.losses);
-    hooks.push_back(every({.steps = 1}, "loss", [&](int64_t step, float loss) {
+    hooks.push_back(crochet::every({.steps = 1}, "loss", [&](int64_t step, float loss) {
       losses << fmt::format("{} {:a}\n", step, loss);
     }));
   }
-  const auto accuracy = std::make_shared<FinalOpsHook>(
-      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  const auto accuracy = std::make_shared<crochet::FinalOpsHook>(
+      "accuracy",
+      crochet::Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
   hooks.push_back(accuracy);
 
-  const RunReport report = train(
-      {.graph = graph, .checkpoint_dir = options.dir, .hooks = hooks},
-      [&](MonitoredSession& session) {
-        while (!session.should_stop())
-          // The step determines the samples, so a recovered run takes the same.
-          session.run_step_fn([&](StepContext& context) {
-            const Dataset batch = batch_of_step(digits.train, read_global_step(context.session()));
-            context.run_with_hooks(train_op,
-                                   {{images, images_of(batch)}, {labels, labels_of(batch)}});
-          });
-      });
+  const crochet::RunReport report =
+      crochet::train({.graph = graph, .checkpoint_dir = options.dir, .hooks = hooks},
+                     [&](crochet::MonitoredSession& session) {
+                       while (!session.should_stop())
+                         // The step determines the samples, so a recovered run takes the same.
+                         session.run_step_fn([&](crochet::StepContext& context) {
+                           const Dataset batch = batch_of_step(
+                               digits.train, crochet::read_global_step(context.session()));
+                           context.run_with_hooks(
+                               train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
+                         });
+                     });
 
-  if (const FetchValues& value = accuracy->final_ops_values())
+  if (const crochet::FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
   return report.exit_code();
@@ -94,6 +96,6 @@ int main(int argc, char** argv) {
     return run(options);
   } catch (const std::exception& error) {
     std::cerr << "digits_tensorflow: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

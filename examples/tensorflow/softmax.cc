@@ -20,7 +20,6 @@
 #include "digits_data.h"
 #include "feeds.h"
 
-using namespace crochet;
 using namespace digits;
 
 namespace {
@@ -40,12 +39,13 @@ void add_options(CLI::App& app, Options& options) {
 }
 
 // Adds placeholders "images" and "labels", values "loss" and "accuracy", and the operation "train".
-void build_softmax(tensorflow::Graph& graph) {
-  tensorflow::GraphBuilder build(graph);
+void build_softmax(crochet::tensorflow::Graph& graph) {
+  crochet::tensorflow::GraphBuilder build(graph);
   const auto images = build.placeholder<float>("images", {-1, kPixels});
   const auto labels = build.placeholder<int32_t>("labels", {-1});
-  const auto weights = build.variable("weights", Tensor::zeros<float>({kPixels, kClasses}));
-  const auto bias = build.variable("bias", Tensor::zeros<float>({kClasses}));
+  const auto weights =
+      build.variable("weights", crochet::Tensor::zeros<float>({kPixels, kClasses}));
+  const auto bias = build.variable("bias", crochet::Tensor::zeros<float>({kClasses}));
 
   const auto product = build.op("MatMul", "product", {images, weights});
   const auto logits = build.op("BiasAdd", "logits", {product, bias});
@@ -59,43 +59,46 @@ void build_softmax(tensorflow::Graph& graph) {
   build.scalar_summary("curves/loss", loss);
 
   const auto guesses = build.op("ArgMax", "guesses", {logits, build.constant("classes", 1)},
-                                {{"output_type", DType::kInt32}});
+                                {{"output_type", crochet::DType::kInt32}});
   const auto hits = build.op("Cast", "hits", {build.op("Equal", "equal", {guesses, labels})},
-                             {{"DstT", DType::kFloat}});
+                             {{"DstT", crochet::DType::kFloat}});
   build.op("Mean", "accuracy", {hits, axis});
 
   const auto apply = build.gradient_descent("apply", loss, {.learning_rate = 0.5});
-  create_global_step(graph);
-  build.group("train", {increment_global_step(graph, 1, {apply})});
+  crochet::create_global_step(graph);
+  build.group("train", {crochet::increment_global_step(graph, 1, {apply})});
 }
 
 int run(const Options& options) {
   const Digits digits = load_digits(default_digits_file());
-  tensorflow::Graph graph;
+  crochet::tensorflow::Graph graph;
   build_softmax(graph);
-  const Output images = graph.output("images");
-  const Output labels = graph.output("labels");
-  const Operation train_op = graph.operation("train");
+  const crochet::Output images = graph.output("images");
+  const crochet::Output labels = graph.output("labels");
+  const crochet::Operation train_op = graph.operation("train");
 
-  const auto accuracy = std::make_shared<FinalOpsHook>(
-      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
-  const RunReport report = train(
+  const auto accuracy = std::make_shared<crochet::FinalOpsHook>(
+      "accuracy",
+      crochet::Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  const crochet::RunReport report = crochet::train(
       {.graph = graph,
        .checkpoint_dir = options.dir,
-       .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
-                 LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
-                 SignalHook({SIGINT, SIGTERM}), accuracy}},
-      [&](MonitoredSession& session) {
+       .hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
+                 crochet::NanTensorHook("loss"),
+                 crochet::LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
+                 crochet::SignalHook({SIGINT, SIGTERM}), accuracy}},
+      [&](crochet::MonitoredSession& session) {
         while (!session.should_stop())
           // The step determines the samples, so a recovered run takes the same.
-          session.run_step_fn([&](StepContext& context) {
-            const Dataset batch = batch_of_step(digits.train, read_global_step(context.session()));
+          session.run_step_fn([&](crochet::StepContext& context) {
+            const Dataset batch =
+                batch_of_step(digits.train, crochet::read_global_step(context.session()));
             context.run_with_hooks(train_op,
                                    {{images, images_of(batch)}, {labels, labels_of(batch)}});
           });
       });
 
-  if (const FetchValues& value = accuracy->final_ops_values())
+  if (const crochet::FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
   return report.exit_code();
@@ -113,6 +116,6 @@ int main(int argc, char** argv) {
     return run(options);
   } catch (const std::exception& error) {
     std::cerr << "digits_softmax: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

@@ -14,22 +14,21 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 int main(int, char** argv) try {
   const int64_t last_step = std::atoll(argv[1]);
   double position = 0;
   std::mt19937 generator(42);
   std::uniform_real_distribution<double> uniform(-1, 1);
 
-  Loop loop({.checkpoint_dir = "runs/job",
-             .deadline_secs = 20,
-             .hooks = {StopAtStepHook({.last_step = last_step}), SignalHook({SIGTERM, SIGINT}),
-                       SaveOnSignalHook({SIGUSR1})}});
+  crochet::Loop loop(
+      {.checkpoint_dir = "runs/job",
+       .deadline_secs = 20,
+       .hooks = {crochet::StopAtStepHook({.last_step = last_step}),
+                 crochet::SignalHook({SIGTERM, SIGINT}), crochet::SaveOnSignalHook({SIGUSR1})}});
   loop.track("position", position);
   loop.track("generator", generator);
   loop.track("uniform", uniform);
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     position += uniform(generator);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });

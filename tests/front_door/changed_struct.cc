@@ -14,14 +14,12 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 struct OldModel {
   std::vector<float> weights = {1, 2, 3};
   float bias = 1;
   int64_t seen = 0;
 
-  void track(Tracker& tracker) { tracker("weights", weights)("bias", bias)("seen", seen); }
+  void track(crochet::Tracker& tracker) { tracker("weights", weights)("bias", bias)("seen", seen); }
   void step() {
     for (float& each : weights) each *= 1.01f;
     bias /= 2;
@@ -34,7 +32,9 @@ struct Model {
   std::vector<float> momentum = {0.5f, 0.5f, 0.5f};
   int64_t seen = 0;
 
-  void track(Tracker& tracker) { tracker("kernel", kernel)("momentum", momentum)("seen", seen); }
+  void track(crochet::Tracker& tracker) {
+    tracker("kernel", kernel)("momentum", momentum)("seen", seen);
+  }
   void step() {
     for (size_t i = 0; i < kernel.size(); ++i) kernel[i] += momentum[i] *= 0.9f;
     ++seen;
@@ -42,10 +42,11 @@ struct Model {
 };
 
 template <typename AnyModel>
-static RunReport train(AnyModel& model, int64_t last_step, RestoreOptions restore) {
-  Loop loop({.checkpoint_dir = "runs/changed",
-             .restore = std::move(restore),
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+static crochet::RunReport train(AnyModel& model, int64_t last_step,
+                                crochet::RestoreOptions restore) {
+  crochet::Loop loop({.checkpoint_dir = "runs/changed",
+                      .restore = std::move(restore),
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("model", model);
   return loop.run([&] { model.step(); });
 }
@@ -60,15 +61,15 @@ int main(int, char** argv) {
       std::printf("%.9g %ld\n", static_cast<double>(old.weights[0]), static_cast<long>(old.seen));
       return 0;
     }
-    RestoreOptions restore;
+    crochet::RestoreOptions restore;
     if (part == "renamed") restore = {.rename = {{"model/kernel", "model/weights"}}};
     if (part == "resume")
       restore = {.rename = {{"model/kernel", "model/weights"}},
                  .allow_missing = {"model/momentum"},
                  .allow_surplus = {"model/bias"}};
-    const RunReport report = train(model, 200, restore);
+    const crochet::RunReport report = train(model, 200, restore);
     std::fprintf(stderr, "%s\n", to_string(report).c_str());
-  } catch (const Error& error) {
+  } catch (const crochet::Error& error) {
     std::printf("%s\n", error.what());
     return 1;
   }

@@ -19,14 +19,14 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 struct Customer {
   std::string name;
   std::optional<double> budget;
   std::vector<int> purchases;
 
-  void track(Tracker& tracker) { tracker("name", name)("budget", budget)("purchases", purchases); }
+  void track(crochet::Tracker& tracker) {
+    tracker("name", name)("budget", budget)("purchases", purchases);
+  }
 };
 
 struct Market {
@@ -35,7 +35,7 @@ struct Market {
   std::set<int64_t> holidays;
   std::deque<std::pair<int64_t, std::string>> news;
 
-  void track(Tracker& tracker) {
+  void track(crochet::Tracker& tracker) {
     tracker("prices", prices)("customers", customers)("holidays", holidays)("news", news);
   }
 };
@@ -45,12 +45,12 @@ int main(int, char** argv) {
   Market market;
   std::mt19937_64 generator(7);
 
-  Loop loop({.checkpoint_dir = "runs/market",
-             .save_checkpoint_steps = 100,
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint_dir = "runs/market",
+                      .save_checkpoint_steps = 100,
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("market", market);
   loop.track("generator", generator);
-  const RunReport report = loop.run([&](Step& step) {
+  const crochet::RunReport report = loop.run([&](crochet::Step& step) {
     const uint64_t number = generator() % 1000;
     for (auto& [product, prices] : market.prices) prices.push_back(static_cast<double>(number) / 7);
     if (number % 50 == 0) market.prices["product " + std::to_string(number)];

@@ -15,13 +15,11 @@
 #include <crochet/crochet.h>
 #include <crochet/eigen.h>
 
-using namespace crochet;
-
 struct Network {
   Eigen::MatrixXd hidden = Eigen::MatrixXd::Zero(16, 2);
   Eigen::RowVectorXd output = Eigen::RowVectorXd::Zero(16);
 
-  void track(Tracker& tracker) { tracker("hidden", hidden)("output", output); }
+  void track(crochet::Tracker& tracker) { tracker("hidden", hidden)("output", output); }
 
   void initialise(std::mt19937_64& generator) {
     std::normal_distribution<double> normal;
@@ -61,22 +59,22 @@ int main(int, char** argv) {
   Network network;
 
   if (std::string(argv[1]) == "use") {
-    const RestoreReport best =
-        crochet::load("runs/network", Checkpoint::best("validation/loss"), {{"network", network}});
+    const crochet::RestoreReport best = crochet::load(
+        "runs/network", crochet::Checkpoint::best("validation/loss"), {{"network", network}});
     std::printf("%s %.17g\n", best.prefix.c_str(), network.loss(validation.x, validation.y));
     return 0;
   }
   network.initialise(generator);
-  auto patience = std::make_shared<EarlyStoppingHook>(
-      stop_if_no_decrease_hook("validation/loss", 1200, {.run_every_steps = 20}));
-  Loop loop({.checkpoint_dir = "runs/network",
-             .save_checkpoint_steps = 20,
-             .max_to_keep = 2,
-             .keep_best = KeepBest{"validation/loss", 1},
-             .hooks = {patience, StopAtStepHook({.last_step = 20000})}});
+  auto patience = std::make_shared<crochet::EarlyStoppingHook>(
+      crochet::stop_if_no_decrease_hook("validation/loss", 1200, {.run_every_steps = 20}));
+  crochet::Loop loop({.checkpoint_dir = "runs/network",
+                      .save_checkpoint_steps = 20,
+                      .max_to_keep = 2,
+                      .keep_best = crochet::KeepBest{"validation/loss", 1},
+                      .hooks = {patience, crochet::StopAtStepHook({.last_step = 20000})}});
   loop.track("network", network);
   loop.scalar("validation/loss", [&] { return network.loss(validation.x, validation.y); });
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     network.learn(training.x, training.y, 0.2);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });

@@ -15,13 +15,11 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 // Learns the mean of noisy numbers.
 struct Model {
   double mean = 0;
   double loss() const { return (mean - 3) * (mean - 3); }
-  void track(Tracker& tracker) { tracker("mean", mean); }
+  void track(crochet::Tracker& tracker) { tracker("mean", mean); }
 };
 
 int main(int, char** argv) {
@@ -30,33 +28,36 @@ int main(int, char** argv) {
   Model model;
 
   if (part != "train") {
-    Evaluator evaluator({
+    crochet::Evaluator evaluator({
         .checkpoint_dir = "runs/job",
         .checkpoint_basename = "weights",
-        .which = part == "best" ? Checkpoint::best("loss", Better::kLower) : Checkpoint::newest(),
+        .which = part == "best" ? crochet::Checkpoint::best("loss", crochet::Better::kLower)
+                                : crochet::Checkpoint::newest(),
         .eval_dir = "runs/eval_" + part,
         .final_step = last_step,
         .timeout_secs = 60,
     });
     evaluator.track("model", model);
-    const EvaluationReport report = evaluator.run([&] { return Metrics{{"loss", model.loss()}}; });
+    const crochet::EvaluationReport report = evaluator.run([&] {
+      return crochet::Metrics{{"loss", model.loss()}};
+    });
     std::printf("%ld %.17g\n", static_cast<long>(report.last_step.value_or(-1)), model.loss());
     return 0;
   }
 
   std::mt19937_64 generator(11);
   std::normal_distribution<double> normal(3, 1);
-  Loop loop({.checkpoint_dir = "runs/job",
-             .checkpoint_basename = "weights",
-             .save_checkpoint_steps = 100,
-             .max_to_keep = 3,
-             .keep_best = KeepBest{"loss", 1},
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint_dir = "runs/job",
+                      .checkpoint_basename = "weights",
+                      .save_checkpoint_steps = 100,
+                      .max_to_keep = 3,
+                      .keep_best = crochet::KeepBest{"loss", 1},
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("model", model);
   loop.track("generator", generator);
   loop.track("normal", normal);
   loop.scalar("loss", [&] { return model.loss(); });
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     model.mean += 0.1 * (normal(generator) - model.mean);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });

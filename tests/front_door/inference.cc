@@ -12,14 +12,12 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 struct Model {
   std::vector<float> weights = std::vector<float>(3);
   std::array<std::array<double, 2>, 2> mixing = {};
   int64_t version = 0;
 
-  void track(Tracker& tracker) {
+  void track(crochet::Tracker& tracker) {
     tracker("weights", weights)("mixing", mixing)("version", version);
   }
   double operator()(double x) const {
@@ -30,21 +28,21 @@ struct Model {
 int main(int, char** argv) {
   Model model;
   if (argv[1] == std::string("predict")) {
-    const RestoreReport report = crochet::load(argv[2], {{"model", model}});
+    const crochet::RestoreReport report = crochet::load(argv[2], {{"model", model}});
     std::fprintf(stderr, "%s\n", report.prefix.c_str());
     std::printf("%.17g %ld\n", model(0.5), static_cast<long>(model.version));
     return 0;
   }
   double rate = 1;  // Of the training only.
-  Loop loop({.checkpoint_dir = argv[2],
-             .checkpoint_format = argv[3] == std::string("safetensors")
-                                      ? CheckpointFormat::kSafetensors
-                                      : CheckpointFormat::kTensorBundle,
-             .save_checkpoint_steps = 20,
-             .hooks = {StopAtStepHook({.last_step = 100})}});
+  crochet::Loop loop({.checkpoint_dir = argv[2],
+                      .checkpoint_format = argv[3] == std::string("safetensors")
+                                               ? crochet::CheckpointFormat::kSafetensors
+                                               : crochet::CheckpointFormat::kTensorBundle,
+                      .save_checkpoint_steps = 20,
+                      .hooks = {crochet::StopAtStepHook({.last_step = 100})}});
   loop.track("model", model);
   loop.track("rate", rate);
-  loop.run([&](Step& step) {
+  loop.run([&](crochet::Step& step) {
     for (size_t i = 0; i < 3; ++i) model.weights[i] += static_cast<float>(rate) * 0.1f;
     model.mixing[0][1] += rate;
     model.mixing[1][0] -= rate / 3;

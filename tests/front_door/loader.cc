@@ -16,11 +16,9 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 class Loader {
  public:
-  explicit Loader(Epochs<int64_t> ahead)
+  explicit Loader(crochet::Epochs<int64_t> ahead)
       : ahead_(std::move(ahead)), thread_([this](std::stop_token stop) { load(stop); }) {}
 
   std::vector<double> take() {
@@ -47,22 +45,22 @@ class Loader {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::vector<double>> queue_;
-  Epochs<int64_t> ahead_;
+  crochet::Epochs<int64_t> ahead_;
   std::jthread thread_;  // The last member: it ends before what it uses.
 };
 
 int main(int, char** argv) {
   const int64_t last_step = std::atoll(argv[1]);
-  Epochs<int64_t> consumed(1000, {.batch_size = 7, .seed = 5});
+  crochet::Epochs<int64_t> consumed(1000, {.batch_size = 7, .seed = 5});
   double sum = 0;
-  Loop loop({.checkpoint_dir = "runs/loader",
-             .save_checkpoint_steps = 100,
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint_dir = "runs/loader",
+                      .save_checkpoint_steps = 100,
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("consumed", consumed);
   loop.track("sum", sum);
   loop.restore();
   Loader loader(consumed);
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     for (const double each : loader.take()) sum = 0.99 * sum + each;
     consumed.next();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.

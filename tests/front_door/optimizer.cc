@@ -20,12 +20,10 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 struct Layer {
   std::string name;
   std::vector<double> weights;
-  void track(Tracker& tracker) { tracker("weights", weights); }
+  void track(crochet::Tracker& tracker) { tracker("weights", weights); }
 };
 using Model = std::array<Layer, 3>;
 
@@ -33,13 +31,13 @@ class Adam {
  public:
   explicit Adam(const Model& model) : model_(model) {}
 
-  void make(const StoredParts& stored) {
+  void make(const crochet::StoredParts& stored) {
     moments_.clear();
     for (const std::string& name : stored.names())
       for (const Layer& layer : model_)
         if (layer.name == name) moments_[&layer];
   }
-  void track(Tracker& tracker) {
+  void track(crochet::Tracker& tracker) {
     for (auto& [layer, moments] : moments_) tracker(layer->name, moments);
   }
 
@@ -62,7 +60,9 @@ class Adam {
   struct Moments {
     std::vector<double> first, second;
     int64_t steps = 0;
-    void track(Tracker& tracker) { tracker("first", first)("second", second)("steps", steps); }
+    void track(crochet::Tracker& tracker) {
+      tracker("first", first)("second", second)("steps", steps);
+    }
   };
   const Model& model_;
   std::map<const Layer*, Moments> moments_;
@@ -70,17 +70,17 @@ class Adam {
 
 struct WarmUp {
   int64_t steps_left = 300;
-  void track(Tracker& tracker) { tracker("steps_left", steps_left); }
+  void track(crochet::Tracker& tracker) { tracker("steps_left", steps_left); }
 };
 struct Decay {
   double rate = 0.01;
   std::string reason;
-  void track(Tracker& tracker) { tracker("rate", rate)("reason", reason); }
+  void track(crochet::Tracker& tracker) { tracker("rate", rate)("reason", reason); }
 };
 struct Average {
   std::vector<double> sum;
   int64_t count = 0;
-  void track(Tracker& tracker) { tracker("sum", sum)("count", count); }
+  void track(crochet::Tracker& tracker) { tracker("sum", sum)("count", count); }
 };
 
 int main(int, char** argv) {
@@ -94,16 +94,16 @@ int main(int, char** argv) {
   std::mt19937_64 generator(9);
   std::normal_distribution<double> normal;
 
-  Loop loop({.checkpoint_dir = "runs/adam",
-             .save_checkpoint_steps = 101,
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint_dir = "runs/adam",
+                      .save_checkpoint_steps = 101,
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("model", model);
   loop.track("adam", adam);
   loop.track("phase", phase);
   loop.track("average", average);
   loop.track("generator", generator);
   loop.track("normal", normal);
-  const RunReport report = loop.run([&](Step& step) {
+  const crochet::RunReport report = loop.run([&](crochet::Step& step) {
     double rate = 0.001;
     if (auto* decay = std::get_if<Decay>(&phase)) rate = decay->rate *= 0.999;
     if (auto* warm_up = std::get_if<WarmUp>(&phase))

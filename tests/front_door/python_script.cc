@@ -19,16 +19,15 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
-class LoggerHook : public SessionRunHook {
+class LoggerHook : public crochet::SessionRunHook {
  public:
-  explicit LoggerHook(Output loss) : loss_(loss) {}
+  explicit LoggerHook(crochet::Output loss) : loss_(loss) {}
 
-  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
-    return SessionRunArgs{.fetches = Fetches::Map{{"loss", loss_}, {"step", "global_step"}}};
+  std::optional<crochet::SessionRunArgs> before_run(crochet::SessionRunContext&) override {
+    return crochet::SessionRunArgs{
+        .fetches = crochet::Fetches::Map{{"loss", loss_}, {"step", "global_step"}}};
   }
-  void after_run(SessionRunContext&, const SessionRunValues& values) override {
+  void after_run(crochet::SessionRunContext&, const crochet::SessionRunValues& values) override {
     const auto step = values.results["step"].scalar<int64_t>();
     if (step % 100 == 0)
       std::fprintf(stderr, "step %ld, loss = %.2f\n", static_cast<long>(step),
@@ -36,14 +35,14 @@ class LoggerHook : public SessionRunHook {
   }
 
  private:
-  const Output loss_;
+  const crochet::Output loss_;
 };
 
 int main(int, char** argv) {
   const int64_t last_step = std::atoll(argv[1]);
   local::Graph graph;
   const auto step = graph.create_global_step();
-  const auto weights = graph.variable("weights", Tensor::zeros<double>({3}));
+  const auto weights = graph.variable("weights", crochet::Tensor::zeros<double>({3}));
   const auto x = graph.op("x", {step}, [](int64_t number) { return std::sin(double(number)); });
   const auto loss = graph.op("loss", {weights, x}, [](std::span<const double> w, double input) {
     const double error = w[0] + w[1] * input + w[2] * input * input - std::cos(input);
@@ -59,18 +58,20 @@ int main(int, char** argv) {
   });
   const auto train_op = graph.group("train", {loss, apply, graph.increment_global_step()});
 
-  auto scaffold = std::make_shared<Scaffold>();
-  scaffold->saver = std::make_shared<Saver>(SaverOptions{.max_to_keep = 2});
-  auto last = std::make_shared<FinalOpsHook>(Fetches::List{"weights", "global_step"});
-  const RunReport report = train({.graph = graph,
-                                  .checkpoint_dir = "train",
-                                  .scaffold = scaffold,
-                                  .hooks = {StopAtStepHook({.last_step = last_step}),
-                                            NanTensorHook(loss[0]), LoggerHook(loss[0]), last},
-                                  .save_checkpoint_steps = 100},
-                                 [&](MonitoredSession& session) {
-                                   while (!session.should_stop()) session.run(train_op);
-                                 });
+  auto scaffold = std::make_shared<crochet::Scaffold>();
+  scaffold->saver = std::make_shared<crochet::Saver>(crochet::SaverOptions{.max_to_keep = 2});
+  auto last =
+      std::make_shared<crochet::FinalOpsHook>(crochet::Fetches::List{"weights", "global_step"});
+  const crochet::RunReport report =
+      crochet::train({.graph = graph,
+                      .checkpoint_dir = "train",
+                      .scaffold = scaffold,
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step}),
+                                crochet::NanTensorHook(loss[0]), LoggerHook(loss[0]), last},
+                      .save_checkpoint_steps = 100},
+                     [&](crochet::MonitoredSession& session) {
+                       while (!session.should_stop()) session.run(train_op);
+                     });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   for (const double each : last->final_ops_values()[0].tensor().flat<double>())
     std::printf("%.17g ", each);

@@ -16,8 +16,6 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 static int64_t step_of(const std::string& prefix) {
   return std::stoll(prefix.substr(prefix.rfind('-') + 1));
 }
@@ -25,9 +23,10 @@ static int64_t step_of(const std::string& prefix) {
 int main(int, char** argv) {
   const std::string rank = argv[1];
   const std::string directory = "runs/rank-" + rank;
-  FileSystem& files = FileSystem::posix();
+  crochet::FileSystem& files = crochet::FileSystem::posix();
   std::vector<std::string> checkpoints;
-  if (files.exists(directory)) checkpoints = list_checkpoints(files, directory, "model.ckpt");
+  if (files.exists(directory))
+    checkpoints = crochet::list_checkpoints(files, directory, "model.ckpt");
 
   if (argv[2] == std::string("newest")) {
     std::printf("%ld\n", checkpoints.empty() ? 0L : static_cast<long>(step_of(checkpoints.back())));
@@ -36,21 +35,21 @@ int main(int, char** argv) {
   const int64_t agreed = std::stoll(argv[3]);
   const int64_t last_step = std::stoll(argv[4]);
   for (const std::string& prefix : checkpoints)
-    if (step_of(prefix) > agreed) remove_checkpoint(files, prefix);
+    if (step_of(prefix) > agreed) crochet::remove_checkpoint(files, prefix);
 
   std::mt19937_64 generator(std::stoul(rank));
   double position = 0;
-  Loop loop({.checkpoint_dir = directory,
-             .save_checkpoint_steps = 100,
-             .max_to_keep = 0,  // All: the others may be far back.
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint_dir = directory,
+                      .save_checkpoint_steps = 100,
+                      .max_to_keep = 0,  // All: the others may be far back.
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("generator", generator);
   loop.track("position", position);
   if (loop.restore() != agreed) {
     std::fprintf(stderr, "the checkpoint of step %s is gone\n", argv[3]);
     return 1;
   }
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     position = 0.999 * position + static_cast<double>(generator() % 1000) / 999;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });

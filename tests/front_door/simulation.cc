@@ -12,20 +12,18 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 int main(int, char** argv) {
   const int64_t last_step = std::atoll(argv[1]);
   std::vector<double> heat(12'500'000);
   std::vector<double> next(heat.size());
   for (size_t i = 0; i < heat.size(); ++i) heat[i] = static_cast<double>(i * 7919 % 1000);
 
-  Loop loop({.checkpoint_dir = "runs/rod",
-             .save_checkpoint_steps = 5,
-             .max_to_keep = 2,
-             .hooks = {StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint_dir = "runs/rod",
+                      .save_checkpoint_steps = 5,
+                      .max_to_keep = 2,
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("heat", heat);
-  const RunReport report = loop.run(
+  const crochet::RunReport report = loop.run(
       [&] {
         next.front() = heat.front();
         next.back() = heat.back();

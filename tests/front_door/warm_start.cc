@@ -16,12 +16,10 @@
 
 #include <crochet/crochet.h>
 
-using namespace crochet;
-
 struct Layer {
   std::vector<double> weights = std::vector<double>(4);
   std::vector<double> bias = std::vector<double>(2);
-  void track(Tracker& tracker) { tracker("weights", weights)("bias", bias); }
+  void track(crochet::Tracker& tracker) { tracker("weights", weights)("bias", bias); }
   void learn(double target) {
     for (double& each : weights) each += 0.01 * (target - each);
     for (double& each : bias) each -= 0.001 * each * target + 1e-5;
@@ -30,24 +28,24 @@ struct Layer {
 
 struct Encoder {
   std::array<Layer, 2> layers;
-  void track(Tracker& tracker) { tracker("layers", layers); }
+  void track(crochet::Tracker& tracker) { tracker("layers", layers); }
 };
 
 int main(int, char** argv) {
   Encoder encoder;
   Layer head;
   double total = 0;
-  const auto step = [&](Step& current) {
+  const auto step = [&](crochet::Step& current) {
     for (Layer& layer : encoder.layers) layer.learn(std::sin(current.number() / 100.0));
     head.learn(encoder.layers[0].weights[0]);
     total += head.weights[0];
   };
 
   if (argv[1] == std::string("teacher")) {
-    Loop loop({.checkpoint_dir = "runs/teacher",
-               .save_checkpoint_steps = 50,
-               .keep_best = KeepBest{"accuracy", 1, Better::kHigher},
-               .hooks = {StopAtStepHook({.last_step = 600})}});
+    crochet::Loop loop({.checkpoint_dir = "runs/teacher",
+                        .save_checkpoint_steps = 50,
+                        .keep_best = crochet::KeepBest{"accuracy", 1, crochet::Better::kHigher},
+                        .hooks = {crochet::StopAtStepHook({.last_step = 600})}});
     loop.track("encoder", encoder);
     loop.track("head", head);
     loop.track("total", total);
@@ -56,18 +54,18 @@ int main(int, char** argv) {
     return 0;
   }
 
-  Loop loop({.checkpoint_dir = "runs/student",
-             .restore = {.from = "runs/teacher",
-                         .which = Checkpoint::best("accuracy"),
-                         .only = {"backbone/*"},
-                         .rename = {{"backbone/*", "encoder/*"}},
-                         .allow_surplus = true},
-             .save_checkpoint_steps = 100,
-             .hooks = {StopAtStepHook({.last_step = std::atoll(argv[2])})}});
+  crochet::Loop loop({.checkpoint_dir = "runs/student",
+                      .restore = {.from = "runs/teacher",
+                                  .which = crochet::Checkpoint::best("accuracy"),
+                                  .only = {"backbone/*"},
+                                  .rename = {{"backbone/*", "encoder/*"}},
+                                  .allow_surplus = true},
+                      .save_checkpoint_steps = 100,
+                      .hooks = {crochet::StopAtStepHook({.last_step = std::atoll(argv[2])})}});
   loop.track("backbone", encoder);
   loop.track("classifier", head);
   loop.track("total", total);
-  const RunReport report = loop.run([&](Step& current) {
+  const crochet::RunReport report = loop.run([&](crochet::Step& current) {
     if (current.number() == 1)
       std::printf("from %.17g, %.17g\n", encoder.layers[0].weights[0], head.weights[0]);
     step(current);

@@ -17,8 +17,6 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-using namespace crochet;
-
 namespace {
 
 constexpr int64_t kContext = 64;      // Characters that the net sees.
@@ -78,7 +76,7 @@ std::string sample(Net& net, const std::string& beginning, int count) {
 }
 
 int train(int64_t steps, const std::string& dir, const std::string& text_file) {
-  const torch::Tensor text = encoded(read_file(FileSystem::posix(), text_file));
+  const torch::Tensor text = encoded(crochet::read_file(crochet::FileSystem::posix(), text_file));
   const int64_t split = text.size(0) * 9 / 10;
   const auto windows = text.slice(0, 0, split).unfold(0, kContext + 1, 1);
   const auto test = text.slice(0, split).unfold(0, kContext + 1, kContext).t();
@@ -89,24 +87,29 @@ int train(int64_t steps, const std::string& dir, const std::string& text_file) {
   torch::Tensor loss;
   double gradient_norm = 0;
 
-  const auto evaluate = [&] { return Metrics{{"held_out_loss", held_out_loss(net, test)}}; };
-  EvaluationHook evaluation({.every_n_steps = 100, .evaluate = evaluate, .output_dir = dir});
-  const MetricSource held_out = evaluation.metric("held_out_loss");
-  Loop loop({.checkpoint_dir = dir,
-             .save_checkpoint_steps = 100,
-             .checkpoint_metrics = {held_out},
-             .keep_best = KeepBest{"held_out_loss"},
-             .save_summaries_steps = 20,
-             .hooks = {StopAtStepHook({.last_step = steps}), NanTensorHook("loss"),
-                       std::move(evaluation), stop_if_no_decrease_hook(held_out, 500),
-                       ProgressBarHook({.values = {"loss"}}), SignalHook({SIGINT, SIGTERM})}});
-  libtorch::track_all(loop, {.model = net, .optimizer = adam, .scheduler = schedule});
+  const auto evaluate = [&] {
+    return crochet::Metrics{{"held_out_loss", held_out_loss(net, test)}};
+  };
+  crochet::EvaluationHook evaluation(
+      {.every_n_steps = 100, .evaluate = evaluate, .output_dir = dir});
+  const crochet::MetricSource held_out = evaluation.metric("held_out_loss");
+  crochet::Loop loop(
+      {.checkpoint_dir = dir,
+       .save_checkpoint_steps = 100,
+       .checkpoint_metrics = {held_out},
+       .keep_best = crochet::KeepBest{"held_out_loss"},
+       .save_summaries_steps = 20,
+       .hooks = {crochet::StopAtStepHook({.last_step = steps}), crochet::NanTensorHook("loss"),
+                 std::move(evaluation), crochet::stop_if_no_decrease_hook(held_out, 500),
+                 crochet::ProgressBarHook({.values = {"loss"}}),
+                 crochet::SignalHook({SIGINT, SIGTERM})}});
+  crochet::libtorch::track_all(loop, {.model = net, .optimizer = adam, .scheduler = schedule});
   loop.scalar("loss", [&] { return loss; });
   loop.scalar("gradient_norm", [&] { return gradient_norm; });
   loop.scalar("learning_rate", [&] { return adam.param_groups()[0].options().get_lr(); });
   loop.histogram("embedding", [&] { return net->embedding->weight; });
 
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     adam.zero_grad();
     // Drawn from LibTorch's generator, which is tracked: a resumed run has the same batches.
     loss =
@@ -118,7 +121,7 @@ int train(int64_t steps, const std::string& dir, const std::string& text_file) {
   });
 
   if (report.signal == 0) {  // After a signal there is no time for it.
-    load(dir, Checkpoint::best("held_out_loss"), {{"model", net}});
+    crochet::load(dir, crochet::Checkpoint::best("held_out_loss"), {{"model", net}});
     fmt::print("held-out loss at its best {:.3f} nats per character\n\n{}\n\n",
                held_out_loss(net, test), sample(net, "The loop ", 300));
   }
@@ -140,6 +143,6 @@ int main(int argc, char** argv) {
     return train(steps, dir, text);
   } catch (const std::exception& error) {
     std::cerr << "libtorch_characters: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

@@ -21,8 +21,6 @@
 
 #include "digits_data.h"
 
-using namespace crochet;
-
 namespace {
 
 struct NetImpl : torch::nn::Module {
@@ -77,7 +75,7 @@ double accuracy(Net& net, const Samples& samples) {
 int train(int64_t steps, const std::string& dir) {
   const digits::Digits data = digits::load_digits(digits::default_digits_file());
   const Samples test(data.test);
-  libtorch::Batches batches(Samples(data.train), {.batch_size = 32, .seed = 1});
+  crochet::libtorch::Batches batches(Samples(data.train), {.batch_size = 32, .seed = 1});
   torch::manual_seed(1);
   Net net;
   torch::optim::AdamW adam(net->parameters(), 2e-3);
@@ -85,19 +83,22 @@ int train(int64_t steps, const std::string& dir) {
   torch::Tensor loss;
   double gradient_norm = 0;
 
-  const auto evaluate = [&] { return Metrics{{"accuracy", accuracy(net, test)}}; };
-  EvaluationHook evaluation({.every_n_steps = 100, .evaluate = evaluate, .output_dir = dir});
-  const MetricSource held_out = evaluation.metric("accuracy");
-  Loop loop({.checkpoint_dir = dir,
-             .save_checkpoint_steps = 100,
-             .checkpoint_metrics = {held_out},
-             .keep_best = KeepBest{"accuracy", 1, Better::kHigher},
-             .save_summaries_steps = 20,
-             .hooks = {StopAtStepHook({.last_step = steps}), NanTensorHook("loss"),
-                       std::move(evaluation), stop_if_no_increase_hook(held_out, 600),
-                       ProgressBarHook({.values = {"loss"}}), SignalHook({SIGINT, SIGTERM})}});
-  libtorch::track_all(loop,
-                      {.model = net, .optimizer = adam, .scheduler = schedule, .batches = batches});
+  const auto evaluate = [&] { return crochet::Metrics{{"accuracy", accuracy(net, test)}}; };
+  crochet::EvaluationHook evaluation(
+      {.every_n_steps = 100, .evaluate = evaluate, .output_dir = dir});
+  const crochet::MetricSource held_out = evaluation.metric("accuracy");
+  crochet::Loop loop(
+      {.checkpoint_dir = dir,
+       .save_checkpoint_steps = 100,
+       .checkpoint_metrics = {held_out},
+       .keep_best = crochet::KeepBest{"accuracy", 1, crochet::Better::kHigher},
+       .save_summaries_steps = 20,
+       .hooks = {crochet::StopAtStepHook({.last_step = steps}), crochet::NanTensorHook("loss"),
+                 std::move(evaluation), crochet::stop_if_no_increase_hook(held_out, 600),
+                 crochet::ProgressBarHook({.values = {"loss"}}),
+                 crochet::SignalHook({SIGINT, SIGTERM})}});
+  crochet::libtorch::track_all(
+      loop, {.model = net, .optimizer = adam, .scheduler = schedule, .batches = batches});
   // Curves and histograms for TensorBoard.
   loop.scalar("loss", [&] { return loss; });
   loop.scalar("gradient_norm", [&] { return gradient_norm; });
@@ -106,7 +107,7 @@ int train(int64_t steps, const std::string& dir) {
     if (weight.value().dim() > 1)
       loop.histogram("weights/" + weight.key(), [value = weight.value()] { return value; });
 
-  const RunReport report = loop.run([&] {
+  const crochet::RunReport report = loop.run([&] {
     const auto [images, labels] = batches.next();
     adam.zero_grad();
     loss = torch::nn::functional::cross_entropy(net->forward(shifted(images)), labels);
@@ -118,7 +119,8 @@ int train(int64_t steps, const std::string& dir) {
 
   if (report.signal == 0) {  // After a signal there is no time for it.
     const double last = accuracy(net, test);
-    const RestoreReport best = load(dir, Checkpoint::best("accuracy"), {{"model", net}});
+    const crochet::RestoreReport best =
+        crochet::load(dir, crochet::Checkpoint::best("accuracy"), {{"model", net}});
     fmt::print("held-out accuracy {:.2f} %, at its best {:.2f} % ({})\n", 100 * last,
                100 * accuracy(net, test), best.prefix);
   }
@@ -139,6 +141,6 @@ int main(int argc, char** argv) {
     return train(steps, dir);
   } catch (const std::exception& error) {
     std::cerr << "libtorch_digits: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

@@ -25,7 +25,6 @@
 #include "digits_data.h"
 #include "feeds.h"
 
-using namespace crochet;
 using namespace digits;
 
 namespace {
@@ -86,16 +85,18 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 // Prints the step at which each session of this worker starts to train.
-class FirstStepHook final : public SessionRunHook {
+class FirstStepHook final : public crochet::SessionRunHook {
  public:
   explicit FirstStepHook(int task) : task_(task) {}
 
-  void begin(Graph& graph) override { step_ = graph.global_step(); }
-  void after_create_session(Session&, Coordinator&) override { is_first_run_ = true; }
-  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
-    return SessionRunArgs{.fetches = step_};
+  void begin(crochet::Graph& graph) override { step_ = graph.global_step(); }
+  void after_create_session(crochet::Session&, crochet::Coordinator&) override {
+    is_first_run_ = true;
   }
-  void after_run(SessionRunContext&, const SessionRunValues& values) override {
+  std::optional<crochet::SessionRunArgs> before_run(crochet::SessionRunContext&) override {
+    return crochet::SessionRunArgs{.fetches = step_};
+  }
+  void after_run(crochet::SessionRunContext&, const crochet::SessionRunValues& values) override {
     ++num_steps_;
     if (!is_first_run_) return;
     is_first_run_ = false;
@@ -105,52 +106,54 @@ class FirstStepHook final : public SessionRunHook {
 
  private:
   const int task_;
-  Output step_;
+  crochet::Output step_;
   bool is_first_run_ = true;
   int64_t num_steps_ = 0;
 };
 
-int work(const Options& options, const tensorflow::Server& server) {
+int work(const Options& options, const crochet::tensorflow::Server& server) {
   const Digits digits = load_digits(default_digits_file());
-  auto graph = tensorflow::Graph::import_meta_graph(
-      options.graph, {.task = tensorflow::task_device("worker", options.task),
+  auto graph = crochet::tensorflow::Graph::import_meta_graph(
+      options.graph, {.task = crochet::tensorflow::task_device("worker", options.task),
                       .ps_tasks = static_cast<int>(options.ps.size())});
-  const Output images = graph.output("images");
-  const Output labels = graph.output("labels");
-  const Operation train_op = graph.operation("train");
+  const crochet::Output images = graph.output("images");
+  const crochet::Output labels = graph.output("labels");
+  const crochet::Operation train_op = graph.operation("train");
   const bool is_chief = options.task == 0;
 
   const auto first_step = std::make_shared<FirstStepHook>(options.task);
-  HookList hooks = {StopAtStepHook({.last_step = options.steps}),
-                    GlobalStepWaiterHook(staggered_start_step(options.task, options.stagger)),
-                    first_step, SignalHook({SIGINT, SIGTERM})};
-  const auto accuracy = std::make_shared<FinalOpsHook>(
-      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  crochet::HookList hooks = {
+      crochet::StopAtStepHook({.last_step = options.steps}),
+      crochet::GlobalStepWaiterHook(crochet::staggered_start_step(options.task, options.stagger)),
+      first_step, crochet::SignalHook({SIGINT, SIGTERM})};
+  const auto accuracy = std::make_shared<crochet::FinalOpsHook>(
+      "accuracy",
+      crochet::Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
   if (is_chief) hooks.push_back(accuracy);
 
   // Each of n workers takes every n-th batch.
   int64_t next_batch = options.task;
-  const RunReport report =
-      train({.graph = graph,
-             .master = server.target(),
-             .is_chief = is_chief,
-             .checkpoint_dir = options.dir,
-             .hooks = hooks,
-             .save_checkpoint_steps = options.save_steps,
-             .config = tensorflow::cluster_config(
-                 {.device_filters = tensorflow::filters_of_task("worker", options.task),
-                  .operation_timeout = std::chrono::seconds(options.limit_secs)}),
-             .recovery_wait_secs = options.recovery_wait_secs,
-             .max_recoveries = options.max_recoveries},
-            [&](MonitoredSession& session) {
-              while (!session.should_stop()) {
-                const Dataset batch = batch_of_step(digits.train, next_batch);
-                session.run(train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
-                next_batch += static_cast<int64_t>(options.workers.size());
-              }
-            });
+  const crochet::RunReport report = crochet::train(
+      {.graph = graph,
+       .master = server.target(),
+       .is_chief = is_chief,
+       .checkpoint_dir = options.dir,
+       .hooks = hooks,
+       .save_checkpoint_steps = options.save_steps,
+       .config = crochet::tensorflow::cluster_config(
+           {.device_filters = crochet::tensorflow::filters_of_task("worker", options.task),
+            .operation_timeout = std::chrono::seconds(options.limit_secs)}),
+       .recovery_wait_secs = options.recovery_wait_secs,
+       .max_recoveries = options.max_recoveries},
+      [&](crochet::MonitoredSession& session) {
+        while (!session.should_stop()) {
+          const Dataset batch = batch_of_step(digits.train, next_batch);
+          session.run(train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
+          next_batch += static_cast<int64_t>(options.workers.size());
+        }
+      });
 
-  if (const FetchValues& value = accuracy->final_ops_values())
+  if (const crochet::FetchValues& value = accuracy->final_ops_values())
     say("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   say("worker {} ended at step {} after {} of its own and {} recoveries\n", options.task,
       report.last_step, first_step->num_steps(), report.recoveries);
@@ -158,10 +161,10 @@ int work(const Options& options, const tensorflow::Server& server) {
 }
 
 int run(const Options& options) {
-  const tensorflow::Server server(
-      {.cluster = tensorflow::ClusterSpec({{"ps", options.ps}, {"worker", options.workers}}),
-       .job_name = options.job,
-       .task_index = options.task});
+  const crochet::tensorflow::Server server({.cluster = crochet::tensorflow::ClusterSpec(
+                                                {{"ps", options.ps}, {"worker", options.workers}}),
+                                            .job_name = options.job,
+                                            .task_index = options.task});
   if (options.job == "ps") server.join();
   return work(options, server);
 }
@@ -177,6 +180,6 @@ int main(int argc, char** argv) {
     return run(options);
   } catch (const std::exception& error) {
     std::cerr << "digits_cluster: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+    return crochet::pending_signal() == 0 ? 1 : 128 + crochet::pending_signal();
   }
 }

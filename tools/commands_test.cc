@@ -134,6 +134,9 @@ TEST_F(CommandsTest, ListWithoutCheckpointsIsNegative) {
   EXPECT_EQ(result.err, "crochet: empty: no checkpoint in this directory\n");
   EXPECT_EQ(run({"list", "--json", "empty"}).json()["checkpoints"], Json::array());
   expect_trouble({"list", "nowhere"}, "nowhere: no such directory");
+  expect_trouble({"list", "empty/git.index"},
+                 "empty/git.index: a file; a directory was expected. \"crochet show "
+                 "empty/git.index\" lists the values of one checkpoint");
 }
 
 TEST_F(CommandsTest, ShowPrintsTypesShapesAndStatistics) {

@@ -128,6 +128,11 @@ void print_rows(const Context& context, const std::string& directory,
 
 int list(const Context& context, const ListOptions& options) {
   const auto directory = internal::directory_of_checkpoints(context.files(), options.path);
+  if (!directory && context.files().exists(options.path))
+    throw InvalidArgumentError(
+        fmt::format("{}: a file; a directory was expected. \"crochet show {}\" lists the values of "
+                    "one checkpoint",
+                    options.path, options.path));
   if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
   const std::vector<internal::FoundCheckpoint> found =
       internal::find_checkpoints(context.files(), *directory);

@@ -225,7 +225,11 @@ TEST(TensorFlowGraphTest, ReportsAMissingGlobalStep) {
 
 TEST(TensorFlowGraphTest, RejectsAGlobalStepThatIsNotAnInteger) {
   Graph graph;
-  GraphBuilder(graph).variable("global_step", Tensor::scalar(1.0f));
+  GraphBuilder build(graph);
+  const Attributes attributes = {{"dtype", DType::kFloat}, {"shape", Shape{}}};
+  const Output handle = build.op("VarHandleOp", "global_step", {}, attributes)[0];
+  build.op("ReadVariableOp", "global_step/Read/ReadVariableOp", {handle},
+           {{"dtype", DType::kFloat}});
   const Graph imported = Graph::from_meta_graph(*graph.meta_graph(), "x.meta");
   EXPECT_THAT([&] { imported.global_step(); },
               ThrowsMessage<InvalidArgumentError>(

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "crochet/base/export.h"
+#include "crochet/base/internal/no_options.h"
 #include "crochet/monitor/session_run_hook.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -43,6 +44,7 @@ struct SyncReplicasHookOptions {
 class CROCHET_EXPORT SyncReplicasHook final : public SessionRunHook {
  public:
   explicit SyncReplicasHook(const SyncReplicasHookOptions& options = {}) : options_(options) {}
+  explicit SyncReplicasHook(internal::NoOptions) : SyncReplicasHook() {}
 
   // Throws: FailedPreconditionError if the graph lacks one of the collections.
   void begin(crochet::Graph& graph) override;

@@ -51,9 +51,16 @@ Operation GraphBuilder::initializer(const Variable& variable) {
   return Operation(whole_part(variable).initializer.operation());
 }
 
+void GraphBuilder::check_name(const std::string& variable) const {
+  if (variable == "global_step")
+    throw InvalidArgumentError(
+        "variable \"global_step\" would not be the global step: call create_global_step(graph)");
+  graph_.check_can_add_variable(variable);
+}
+
 Variable GraphBuilder::variable(const std::string& name, const Tensor& initial,
                                 const VariableOptions& options) {
-  graph_.check_can_add_variable(name);
+  check_name(name);
   if (!initial.is_set())
     throw InvalidArgumentError(fmt::format("variable \"{}\" has no initial value", name));
   shape_of_variable(name, {.dtype = initial.dtype(), .shape = initial.shape()}, options);
@@ -63,7 +70,7 @@ Variable GraphBuilder::variable(const std::string& name, const Tensor& initial,
 
 Variable GraphBuilder::variable(const std::string& name, const OpInput& initial,
                                 const VariableOptions& options) {
-  graph_.check_can_add_variable(name);
+  check_name(name);
   const std::string what = fmt::format("variable \"{}\": the initial value", name);
   if (initial.is_list()) throw InvalidArgumentError(fmt::format("{} is a list", what));
   checked(initial.outputs().front(), what);

@@ -151,7 +151,8 @@ class CROCHET_EXPORT GraphBuilder {
   // It consists of the operations "<name>", "<name>/initial_value" (for a tensor), "<name>/Assign"
   // and "<name>/Read/ReadVariableOp". It has this name in checkpoints.
   // Also throws InvalidArgumentError if `initial` does not have the given
-  // shape; UnimplementedError for an unknown rank, and types without values.
+  // shape, and for the name "global_step", which is that of create_global_step(graph);
+  // UnimplementedError for an unknown rank, and types without values.
   Variable variable(const std::string& name, const Tensor& initial,
                     const VariableOptions& options = {});
   // The same for a value that is computed, such as random numbers.
@@ -199,6 +200,8 @@ class CROCHET_EXPORT GraphBuilder {
  private:
   Output constant_of(std::string name, const Tensor& value, const OpOptions& options);
   Output summary(const char* type, const char* tag, std::string name, const OpInput& value);
+  // Throws: as variable() does for its name.
+  void check_name(const std::string& variable) const;
   Variable add_variable(const std::string& name, Output initial, const VariableOptions& options);
   std::vector<Output> add_gradients(const std::string& name, const std::vector<TF_Output>& ys,
                                     const std::vector<TF_Output>& xs);

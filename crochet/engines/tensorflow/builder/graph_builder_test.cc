@@ -219,6 +219,13 @@ TEST_F(GraphBuilderTest, KeepsVariablesSeparate) {
               ThrowsMessage<AlreadyExistsError>(HasSubstr("of_another_name")));
 }
 
+TEST_F(GraphBuilderTest, RejectsAVariableThatWouldNotBeTheGlobalStep) {
+  EXPECT_THAT([&] { build_.variable("global_step", Tensor::scalar(int64_t{0})); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("call create_global_step(graph)")));
+  create_global_step(graph_);
+  EXPECT_TRUE(graph_.global_step());
+}
+
 TEST_F(GraphBuilderTest, CountsSteps) {
   EXPECT_FALSE(graph_.global_step());
   EXPECT_THROW(increment_global_step(graph_), FailedPreconditionError);

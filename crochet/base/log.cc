@@ -160,7 +160,7 @@ void log_to_stderr(Severity severity, std::string_view message) {
                       : severity == Severity::kWarning ? 'W'
                                                        : 'E';
   const std::string line =
-      fmt::format("{} {:%H:%M:%S} {}\n", letter, fmt::localtime(std::time(nullptr)),
+      fmt::format("{} {:%F %T} {}\n", letter, fmt::localtime(std::time(nullptr)),
                   internal::escape_text(message));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }

@@ -30,7 +30,7 @@ namespace crochet::inline v0 {
 // training.
 class CROCHET_EXPORT AsyncCheckpointSaverHook final : public CheckpointSaverHook {
  public:
-  explicit AsyncCheckpointSaverHook(CheckpointSaverHookOptions options)
+  explicit AsyncCheckpointSaverHook(CheckpointSaverHookOptions options)  // Misspelt? Name the type.
       : CheckpointSaverHook(std::move(options), Writing::kInBackground) {}
 
   int64_t num_saved() const { return statistics().saved; }

@@ -86,7 +86,7 @@ struct CheckpointSaverHookOptions {
 class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting or missing options.
-  explicit CheckpointSaverHook(CheckpointSaverHookOptions options);
+  explicit CheckpointSaverHook(CheckpointSaverHookOptions options);  // Misspelt? Name the type.
   CheckpointSaverHook(CheckpointSaverHook&& other) noexcept;
   ~CheckpointSaverHook() override;
 

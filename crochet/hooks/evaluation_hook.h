@@ -82,7 +82,7 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
  public:
   // Throws: InvalidArgumentError without an evaluation, unless exactly one interval is set, and
   // above 0.
-  explicit EvaluationHook(EvaluationHookOptions options);
+  explicit EvaluationHook(EvaluationHookOptions options);  // Misspelt? Name the type.
 
   // The newest value of a metric, for other hooks. May be called at any time; the source may
   // outlive this hook.

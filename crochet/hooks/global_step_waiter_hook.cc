@@ -22,7 +22,7 @@ constexpr int64_t kLogEverySteps = 1000;
 
 }  // namespace
 
-GlobalStepWaiterHook::GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& options)
+GlobalStepWaiterHook::GlobalStepWaiterHook(GlobalStepWaiterHookOptions options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
   internal::check_above("GlobalStepWaiterHook: max_secs", options_.max_secs, 0);
 }

@@ -32,7 +32,7 @@ struct GlobalStepWaiterHookOptions {
 class CROCHET_EXPORT GlobalStepWaiterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for a limit that is not above 0.
-  explicit GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& options);
+  explicit GlobalStepWaiterHook(GlobalStepWaiterHookOptions options);  // Misspelt? Name the type.
   explicit GlobalStepWaiterHook(int64_t wait_until_step)
       : GlobalStepWaiterHook(GlobalStepWaiterHookOptions{.wait_until_step = wait_until_step}) {}
 

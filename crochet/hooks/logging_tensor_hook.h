@@ -53,7 +53,7 @@ class CROCHET_EXPORT LoggingTensorHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting options, no tensors, a tag that
   // is repeated, a tensor that is not one output, or an interval that is not above 0.
-  explicit LoggingTensorHook(LoggingTensorHookOptions options);
+  explicit LoggingTensorHook(LoggingTensorHookOptions options);  // Misspelt? Name the type.
 
   // Throws: NotFoundError for a name the graph does not have.
   void begin(Graph& graph) override;

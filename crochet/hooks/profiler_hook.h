@@ -40,7 +40,7 @@ struct ProfilerHookOptions {
 class CROCHET_EXPORT ProfilerHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
-  explicit ProfilerHook(const ProfilerHookOptions& options);
+  explicit ProfilerHook(const ProfilerHookOptions& options);  // Misspelt? Name the type.
 
   // Throws: FailedPreconditionError without a global step.
   void begin(Graph& graph) override;

@@ -9,6 +9,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
+#include "crochet/base/internal/no_options.h"
 #include "crochet/hooks/internal/progress_bar.h"
 #include "crochet/monitor/session_run_hook.h"
 
@@ -35,7 +36,8 @@ struct ProgressBarHookOptions {
 // screen, log lines are printed above it.
 class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
  public:
-  explicit ProgressBarHook(ProgressBarHookOptions options = {});
+  explicit ProgressBarHook(ProgressBarHookOptions options = {});  // Misspelt? Name the type.
+  explicit ProgressBarHook(internal::NoOptions) : ProgressBarHook() {}
   ~ProgressBarHook() override;
   ProgressBarHook(ProgressBarHook&&) noexcept;
   ProgressBarHook& operator=(ProgressBarHook&&) = delete;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "crochet/base/export.h"
+#include "crochet/base/internal/no_options.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
@@ -33,7 +34,8 @@ struct StepCounterHookOptions {
 class CROCHET_EXPORT StepCounterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError if both intervals are given, or one that is not above 0.
-  explicit StepCounterHook(const StepCounterHookOptions& options = {});
+  explicit StepCounterHook(StepCounterHookOptions options = {});  // Misspelt? Name the type.
+  explicit StepCounterHook(internal::NoOptions) : StepCounterHook() {}
 
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;

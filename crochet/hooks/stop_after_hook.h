@@ -24,7 +24,7 @@ struct StopAfterHookOptions {
 class CROCHET_EXPORT StopAfterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless secs is above 0.
-  explicit StopAfterHook(const StopAfterHookOptions& options);
+  explicit StopAfterHook(const StopAfterHookOptions& options);  // Misspelt? Name the type.
 
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;

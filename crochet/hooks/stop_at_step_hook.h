@@ -33,7 +33,7 @@ struct StopAtStepHookOptions {
 class CROCHET_EXPORT StopAtStepHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless exactly one of the options is set, to 0 or more.
-  explicit StopAtStepHook(const StopAtStepHookOptions& options);
+  explicit StopAtStepHook(const StopAtStepHookOptions& options);  // Misspelt? Name the type.
 
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;

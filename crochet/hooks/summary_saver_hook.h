@@ -43,7 +43,7 @@ struct SummarySaverHookOptions {
 class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting or missing options.
-  explicit SummarySaverHook(const SummarySaverHookOptions& options);
+  explicit SummarySaverHook(const SummarySaverHookOptions& options);  // Misspelt? Name the type.
 
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;

@@ -14,6 +14,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
 #include "crochet/base/export.h"
+#include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/monitor/stop_request.h"
 
@@ -60,6 +61,7 @@ struct JoinOptions {
 class CROCHET_EXPORT Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options = {});
+  explicit Coordinator(internal::NoOptions) : Coordinator() {}
   // Requests a stop and waits for all registered threads.
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/run_report.h"
 
+#include <ostream>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -31,6 +32,10 @@ std::string to_string(const RunReport& report) {
   const std::string details = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", "));
   return internal::escape_text(fmt::format("step {}{}: {}: {}", report.last_step, details,
                                            report.stop.who, report.stop.reason));
+}
+
+std::ostream& operator<<(std::ostream& out, const RunReport& report) {
+  return out << to_string(report);
 }
 
 }  // namespace crochet::inline v0

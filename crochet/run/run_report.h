@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 
@@ -45,5 +46,6 @@ struct RunReport {
 
 // "step 2000 (resumed from 800, 6 checkpoints): StopAtStepHook: reached step 2000"
 CROCHET_EXPORT std::string to_string(const RunReport& report);
+CROCHET_EXPORT std::ostream& operator<<(std::ostream& out, const RunReport& report);
 
 }  // namespace crochet::inline v0

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/run_report.h"
 
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 namespace crochet {
@@ -18,6 +20,14 @@ RunReport report_of(int64_t count) {
 
 TEST(RunReportTest, OmitsWhatDidNotHappen) {
   EXPECT_EQ(to_string(report_of(0)), "step 9: StopAtStepHook: reached step 9");
+}
+
+TEST(RunReportTest, IsPrintedByAStream) {
+  RunReport report = report_of(1);
+  std::ostringstream out;
+  out << report << '\n' << *report.restore << '\n' << report.saving;
+  EXPECT_EQ(out.str(), to_string(report) + '\n' + to_string(*report.restore) + '\n' +
+                           to_string(report.saving));
 }
 
 TEST(RunReportTest, CountsOne) {

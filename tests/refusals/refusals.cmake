@@ -129,6 +129,17 @@ expect_error("max_to_keeep" stated.cc
 expect_error("designator order for field .*checkpoint_dir|Werror,-Wreorder-init-list" stated.cc -Werror
              "-DSTATEMENT=Loop loop({.max_to_keep = 3, .checkpoint_dir = \"x\"})")
 
+# Misspelt options of a hook, and braces without any.
+foreach(hook CheckpointSaver Evaluation GlobalStepWaiter LoggingTensor Profiler
+             ProgressBar StepCounter StopAfter StopAtStep SummarySaver)
+  expect_error("${hook}HookOptions& options.*Misspelt. Name the type|${hook}HookOptions options.*Misspelt. Name the type"
+               stated.cc "-DSTATEMENT=${hook}Hook hook({.misspelt = 3})")
+endforeach()
+expect_error("misspelt" stated.cc "-DSTATEMENT=StopAtStepHook hook(StopAtStepHookOptions{.misspelt = 3})")
+foreach(class Coordinator ProgressBarHook Saver StepCounterHook)
+  expect_no_error(stated.cc "-DSTATEMENT=${class} object({})")
+endforeach()
+
 expect_error("session.run_step_fn\\(&Model::step_fn, model\\)" stated.cc
              "-DSTATEMENT=monitored.run_step_fn(&Model::step_fn)")
 expect_error("a step function with one parameter, a StepContext&" stated.cc

@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/saver/restore_report.h"
 
 #include <algorithm>
+#include <ostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -36,6 +37,10 @@ std::string to_string(const RestoreReport& report) {
   for (const RefusedCheckpoint& refused : report.refused)
     line += fmt::format("; {} was refused: {}", refused.prefix, refused.reason);
   return internal::escape_text(line);
+}
+
+std::ostream& operator<<(std::ostream& out, const RestoreReport& report) {
+  return out << to_string(report);
 }
 
 }  // namespace crochet::inline v0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
@@ -47,5 +48,6 @@ struct RestoreReport {
 // One line for a log: numbers, the names of what is missing, surplus or reshaped, and why newer
 // checkpoints were refused.
 CROCHET_EXPORT std::string to_string(const RestoreReport& report);
+CROCHET_EXPORT std::ostream& operator<<(std::ostream& out, const RestoreReport& report);
 
 }  // namespace crochet::inline v0

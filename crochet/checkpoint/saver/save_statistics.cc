@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/saver/save_statistics.h"
 
 #include <algorithm>
+#include <ostream>
 
 #include <fmt/format.h>
 
@@ -69,6 +70,10 @@ std::string to_string(const SaveStatistics& statistics) {
   add(statistics.skipped, "skipped");
   add(statistics.retries, statistics.retries == 1 ? "retry" : "retries");
   return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const SaveStatistics& statistics) {
+  return out << to_string(statistics);
 }
 
 }  // namespace crochet::inline v0

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 #include "crochet/base/export.h"
@@ -42,5 +43,6 @@ struct CROCHET_EXPORT SaveStatistics {
 // "6 checkpoints, 1.2 GB, published on average 0.800 s after their snapshots, training was blocked
 // for 0.010 s; 1 skipped; 2 retries"
 CROCHET_EXPORT std::string to_string(const SaveStatistics& statistics);
+CROCHET_EXPORT std::ostream& operator<<(std::ostream& out, const SaveStatistics& statistics);
 
 }  // namespace crochet::inline v0

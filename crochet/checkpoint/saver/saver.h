@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
@@ -69,6 +70,7 @@ class CROCHET_EXPORT Saver {
  public:
   // Throws: InvalidArgumentError for options that are out of range or contradict each other.
   explicit Saver(SaverOptions options = {});
+  explicit Saver(internal::NoOptions) : Saver() {}
   // Finishes all saves of save_async(), including retries: see close().
   ~Saver();
   Saver(const Saver&) = delete;

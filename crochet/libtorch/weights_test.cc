@@ -300,12 +300,19 @@ TEST_F(WeightsTest, RefusesPathsByName) {
               ThrowsMessage<NotFoundError>(HasSubstr("net.safetensors")));
 }
 
-TEST_F(WeightsTest, RefusesFilesThatItDoesNotRead) {
+// torch.save(module), not only torch.save(module.state_dict()).
+TEST_F(WeightsTest, LoadsAModuleThatPythonSaved) {
+  GoldenNet net;
+  load_weights(*net, golden_weights("module.pt"));
+  EXPECT_EQ(contents_of(*net), read_all(CheckpointReader(golden_weights("module.pt"))));
+}
+
+TEST_F(WeightsTest, RefusesFilesOfOtherTensors) {
   GoldenNet net;
   const TensorMap before = contents_of(*net);
-  for (const std::string name : {"module.pt", "legacy.pt", "quantized.pt", "sparse.pt"}) {
+  for (const std::string name : {"legacy.pt", "quantized.pt", "sparse.pt"}) {
     EXPECT_THAT([&] { load_weights(*net, golden_weights(name)); },
-                ThrowsMessage<UnimplementedError>(HasSubstr(name)));
+                ThrowsMessage<Error>(AllOf(HasSubstr(name), HasSubstr("\"fc.weight\""))));
   }
   EXPECT_EQ(contents_of(*net), before);
 }

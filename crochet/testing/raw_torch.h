@@ -58,6 +58,22 @@ inline RawZip torch_archive(const std::string& operations,
   return zip;
 }
 
+// The file that torch before 1.6 writes for a pickle of values, with storages "0", "1" and so on.
+inline std::string legacy_torch_file(const std::string& values,
+                                     const std::vector<std::string>& storages) {
+  const auto pickle = [](const std::string& operations) { return "\x80\x02" + operations + '.'; };
+  std::string file = pickle("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19") +
+                     pickle("M\xe9\x03") + pickle("}" + pickled("little_endian") + "\x88s") +
+                     values;
+  std::string keys, data;
+  for (size_t i = 0; i < storages.size(); ++i) {
+    keys += pickled(std::to_string(i));
+    data += pickled(static_cast<uint32_t>(storages[i].size())).substr(1) + std::string(4, '\0') +
+            storages[i];
+  }
+  return file + pickle("](" + keys + "e") + data;
+}
+
 // What torch.save() writes for a dict of tensors. Requires: they are of float32, float64 or int64.
 inline std::string torch_file(const TensorMap& tensors) {
   std::string dict = "}(";

@@ -11,6 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/table_reader.h"
+#include "crochet/checkpoint/layout/file_kind.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/untrusted_file.h"
 
@@ -56,8 +57,10 @@ void check_overlaps(const StoredTensors& entries, std::string_view file) {
 }  // namespace
 
 BundleIndex read_bundle_index(FileSystem& files, const std::string& path) {
-  const std::string bytes = read_untrusted_file(files, path, kMaxIndexBytes);
-  return with_bounded_memory(path, [&] { return decode_bundle_index(bytes, path); });
+  return read_as("the index of a checkpoint", files, path, [&] {
+    const std::string bytes = read_untrusted_file(files, path, kMaxIndexBytes);
+    return with_bounded_memory(path, [&] { return decode_bundle_index(bytes, path); });
+  });
 }
 
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file) {

@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/listed.h"
+#include "crochet/checkpoint/layout/file_kind.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
@@ -78,7 +79,10 @@ std::vector<std::string> similar_names(FileSystem& files, const std::string& pat
   const std::vector<std::string> similar = similar_names(files, path);
   if (!similar.empty())
     throw NotFoundError(fmt::format("{}: no such checkpoint; found {}", path, listed(similar)));
-  if (files.exists(path)) throw NotFoundError(fmt::format("{}: not a file of a checkpoint", path));
+  if (files.exists(path)) {
+    check_kind(files, path, "a checkpoint");
+    throw NotFoundError(fmt::format("{}: not a file of a checkpoint", path));
+  }
   throw NotFoundError(fmt::format("{}: no such checkpoint, file or directory", path));
 }
 

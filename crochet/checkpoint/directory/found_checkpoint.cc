@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/file_format.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
@@ -102,13 +102,9 @@ std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& 
   const auto is_there = [&](const std::string& path) {
     return files.exists(path) && !is_directory(files, path);
   };
-  const bool is_file =
-      prefix.ends_with(".safetensors") || prefix.ends_with(".safetensors.index.json");
-  if (is_there(safetensors_filename(prefix)) || is_there(safetensors_index_filename(prefix)) ||
-      (is_file && is_there(prefix)))
+  if (is_there(safetensors_filename(prefix)) || is_there(safetensors_index_filename(prefix)))
     return CheckpointFormat::kSafetensors;
-  if (!is_file && is_torch_checkpoint(files, prefix)) return CheckpointFormat::kTorch;
-  return std::nullopt;
+  return format_of_file(files, prefix);
 }
 
 FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::string& prefix) {

@@ -12,9 +12,6 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-// The keys of slices come before it.
-constexpr std::string_view kFirstName = "\x01";
-
 // Smaller tensors are read in the time it takes to map a page.
 constexpr uint64_t kMinMappedBytes = uint64_t{64} << 10;
 
@@ -51,16 +48,37 @@ void verify_entries(const TensorSource& data, std::vector<NamedEntry> entries) {
 CheckpointContents::CheckpointContents(std::string prefix, FileSystem& files)
     : prefix_(std::move(prefix)),
       opened_(open_checkpoint(files, prefix_)),
-      items_(stored().from(kFirstName)) {}
+      items_(stored().named()) {}
 
 const StoredTensors::Item* CheckpointContents::find(std::string_view name) const {
   const auto found = stored().find(name);
-  return found == stored().end() || name < kFirstName ? nullptr : &*found;
+  return found == stored().end() || is_slice_key(name) ? nullptr : &*found;
 }
 
 const StoredTensors::Item& CheckpointContents::item(std::string_view name) const {
   if (const StoredTensors::Item* const found = find(name)) return *found;
+  check_readable(name);
   throw NotFoundError(fmt::format("Key {} not found in checkpoint {}", name, prefix_));
+}
+
+void CheckpointContents::check_readable(std::string_view name) const {
+  if (opened_.unreadable.empty()) return;
+  const auto found = opened_.unreadable.find(name);
+  if (found == opened_.unreadable.end()) return;
+  const auto& [code, why] = found->second;
+  throw_error(code, fmt::format("{}: \"{}\" {}", prefix_, name, why));
+}
+
+const UnreadableValues& CheckpointContents::unreadable() const {
+  const std::lock_guard lock(mutex_);
+  if (unreadable_) return *unreadable_;
+  UnreadableValues all = opened_.unreadable;
+  for (const auto& [name, entry] : items())
+    if (!can_be_read(entry.dtype))
+      all.emplace(name, UnreadableValue{.why = fmt::format("has the type {}, which has no elements "
+                                                           "outside of TensorFlow",
+                                                           entry.dtype)});
+  return unreadable_.emplace(std::move(all));
 }
 
 const std::map<std::string, TensorInfo, std::less<>>& CheckpointContents::infos() const {
@@ -98,6 +116,7 @@ std::vector<StoredPart> CheckpointContents::parts_of(const StoredTensors::Item& 
 LocatedTensor CheckpointContents::locate(const StoredTensors::Item& item,
                                          const TensorSlice* slice) const {
   const auto& [name, entry] = item;
+  check_readable(name);
   if (!can_be_read(entry.dtype))
     throw UnimplementedError(fmt::format("{}: \"{}\" has the type {}, which cannot be read",
                                          prefix_, name, entry.dtype));
@@ -197,10 +216,15 @@ std::optional<Tensor> CheckpointContents::map(const LocatedTensor& tensor) const
 }
 
 void CheckpointContents::verify() const {
-  std::vector<NamedEntry> entries;
-  for (const auto& [name, entry] : stored())
-    if (entry.slices.empty()) entries.push_back({&entry, name});
-  verify_entries(data(), std::move(entries));
+  if (!data().verify_all()) {
+    std::vector<NamedEntry> entries;
+    for (const auto& [name, entry] : stored())
+      if (entry.slices.empty() && !opened_.aliases.contains(name))
+        entries.push_back({&entry, name});
+    verify_entries(data(), std::move(entries));
+  }
+  for (const auto& [name, value] : opened_.unreadable)
+    if (value.code != Code::kUnimplemented) check_readable(name);
 }
 
 void CheckpointContents::verify(std::string_view key) const {

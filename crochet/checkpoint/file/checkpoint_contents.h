@@ -52,6 +52,9 @@ class CheckpointContents {
   const StoredTensors::Item& item(std::string_view name) const;
   // As in CheckpointReader; made by the first call, since programs that restore need no copy.
   const std::map<std::string, TensorInfo, std::less<>>& infos() const;
+  const UnreadableValues& unreadable() const;
+  // Throws: the error of a value that cannot be read.
+  void check_readable(std::string_view name) const;
 
   // Finds a tensor, or with `slice` a part of it, and checks the locations of all its bytes, so
   // that memory may be allocated for them. Throws: as CheckpointReader::read_slice().
@@ -89,6 +92,7 @@ class CheckpointContents {
 
   mutable std::mutex mutex_;  // Guards what follows.
   mutable std::optional<std::map<std::string, TensorInfo, std::less<>>> infos_;
+  mutable std::optional<UnreadableValues> unreadable_;
   mutable std::map<const StoredTensors::Item*, std::vector<StoredPart>> slices_;
 };
 

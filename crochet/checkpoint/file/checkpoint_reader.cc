@@ -42,6 +42,8 @@ const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors(
   return contents_->infos();
 }
 
+const UnreadableValues& CheckpointReader::unreadable() const { return contents_->unreadable(); }
+
 bool CheckpointReader::contains(std::string_view name) const {
   return contents_->find(name) != nullptr;
 }

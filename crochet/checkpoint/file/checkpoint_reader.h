@@ -12,6 +12,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/unreadable_value.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
@@ -43,9 +44,9 @@ struct TensorInfo {
 // the index; data files are opened when they are first needed. Only safetensors files of other
 // writers, and some of torch, may have no checksums: then only their structure can be verified.
 //
-// A checkpoint is named by its prefix; one in the safetensors format also by its file (or the index
-// of several), which may have any name; a file of torch by its name (docs/torch_format.md). If both
-// formats exist for a prefix, the tensor bundle is read.
+// A checkpoint is named by its prefix; one in the safetensors format also by its file or the index
+// of several, and one of torch by its file. Such files may have any name: they are recognized by
+// their content. If both formats exist for a prefix, the tensor bundle is read.
 //
 // Thread-safe: several threads may read.
 class CROCHET_EXPORT CheckpointReader {
@@ -53,9 +54,9 @@ class CROCHET_EXPORT CheckpointReader {
   // `files` is not owned and outlives this.
   // Throws: NotFoundError if there is no such checkpoint; DataLossError for a damaged index;
   // InvalidArgumentError for a version of the format that this reader cannot read;
-  // UnimplementedError for a file with exactly this name, as in TensorFlow's V1 format, for a
-  // compressed index, which no release of TensorFlow writes, and for a file of torch with other
-  // values than tensors, numbers, strings and containers.
+  // UnimplementedError for a file of another kind, as in TensorFlow's V1 format or a pointer of Git
+  // LFS, for a compressed index, which no release of TensorFlow writes, and for a big-endian file
+  // of torch.
   explicit CheckpointReader(std::string prefix, FileSystem& files = FileSystem::posix());
   ~CheckpointReader();
   CheckpointReader(CheckpointReader&&) noexcept;
@@ -70,12 +71,16 @@ class CROCHET_EXPORT CheckpointReader {
   const std::map<std::string, std::string, std::less<>>& metadata() const;
   // A type of safetensors or torch that DType does not have is kInvalid, and cannot be read.
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const;
+  // What read() refuses, by name, and why: values of a file of torch that are not tensors, numbers
+  // or strings, variants, tensors in a missing or damaged file. Those whose type and shape are
+  // known are in tensors(), too. They do not prevent the others from being read.
+  const UnreadableValues& unreadable() const;
   bool contains(std::string_view name) const;
 
   // The tensor with this name, after verifying its checksum.
-  // Throws: NotFoundError for an unknown name; UnimplementedError for a variant or resource;
-  // DataLossError for missing or wrong bytes; InvalidArgumentError for a partitioned
-  // variable with parts that were not stored.
+  // Throws: NotFoundError for an unknown name; the error of UnreadableValue::code for one of
+  // unreadable(), UnimplementedError for a variant or resource; DataLossError for missing or wrong
+  // bytes; InvalidArgumentError for a partitioned variable with parts that were not stored.
   Tensor read(std::string_view name) const;
   // Reads the elements, row-major, into the caller's memory. After an error its content
   // is undefined.
@@ -106,7 +111,7 @@ class CROCHET_EXPORT CheckpointReader {
 
   // Reads everything with a checksum, including parts and strings (for variants it only checks the
   // location), each data file from start to end, and compares the checksums.
-  // Throws: DataLossError for the first error.
+  // Throws: DataLossError for the first error; NotFoundError for values in a missing file.
   void verify() const;
   // The same for one tensor. Throws: NotFoundError; DataLossError.
   void verify(std::string_view name) const;

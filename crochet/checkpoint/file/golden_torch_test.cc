@@ -137,19 +137,93 @@ TEST(GoldenTorchTest, ReadsAFileWithoutChecksums) {
   EXPECT_EQ(read_all(reader), (TensorMap{{"w", Tensor::from<float>({1, 1})}}));
 }
 
-void expect_refusal(const std::string& name, const std::string& what) {
-  EXPECT_THAT([&] { CheckpointReader reader(golden_torch(name)); },
-              ThrowsMessage<UnimplementedError>(AllOf(HasSubstr(name), HasSubstr(what))))
-      << name;
+Tensor ones(const Shape& shape) {
+  return Tensor::from(std::vector<float>(static_cast<size_t>(shape.num_elements()), 1), shape);
 }
 
-TEST(GoldenTorchTest, RefusesByNameWhatItCannotRead) {
-  expect_refusal("legacy.pt", "the format of torch before 1.6");
-  expect_refusal("module.pt", "data.pkl: byte 2: found __main__.Net, expected only tensors");
-  expect_refusal("protocol4.pt", "found pickle protocol 4");
-  expect_refusal("quantized.pt", "found torch._utils._rebuild_qtensor");
-  expect_refusal("sparse.pt", "found torch._utils._rebuild_sparse_tensor");
-  expect_refusal("conjugated.pt", "\"w\" is a conjugated or negated view");
+// One file for each protocol of pickles and each container: what a trainer saves beyond weights.
+TEST(GoldenTorchTest, ReadsTheFilesOfTrainersAndListsWhatItCannotRead) {
+  for (const std::string name : {"trainer", "trainer3", "trainer4", "trainer5", "trainer_legacy"}) {
+    SCOPED_TRACE(name);
+    const CheckpointReader reader(golden_torch(name + ".pt"));
+    reader.verify();
+    const auto is = [&](const std::string& value, const Tensor& expected) {
+      ASSERT_TRUE(reader.contains(value)) << value;
+      EXPECT_EQ(reader.read(value), expected) << value;
+    };
+    is("model/w", counting(DType::kFloat, {2, 2}));
+    is("args/lr", Tensor::scalar(0.5));
+    is("args/layers", Tensor::from<int64_t>({2, 3}));
+    is("cycle/inner/0", Tensor::scalar<int64_t>(1));
+    is("default/a", Tensor::scalar<int64_t>(1));
+    is("deque", Tensor::from<int64_t>({1, 2}));
+    is("hyper/a", ones({1}));
+    is("hyper/b", Tensor::scalar<int64_t>(2));
+    is("keys/('a', 1)", Tensor::scalar<int64_t>(1));
+    is("keys/True", Tensor::scalar<int64_t>(2));
+    is("keys/2.5", Tensor::scalar<int64_t>(3));
+    is("keys/None", Tensor::scalar<int64_t>(4));
+    is("keys/7", Tensor::scalar<int64_t>(5));
+    is("keys/", Tensor::scalar<int64_t>(6));
+    is("large", Tensor::scalar(UINT64_MAX));
+    is("point/0", ones({1}));
+    is("point/1", Tensor::scalar<int64_t>(2));
+    is("seed", Tensor::scalar(uint64_t{1} << 63));
+    EXPECT_EQ(reader.read("version").dtype(), DType::kString);
+    EXPECT_EQ(reader.read("module/0.weight").shape(), (Shape{1, 1}));
+    EXPECT_EQ(reader.read("rng").shape(), (Shape{4}));
+    std::map<std::string, std::string> reasons;
+    for (const auto& [value, unreadable] : reader.unreadable()) {
+      EXPECT_EQ(unreadable.code, Code::kUnimplemented);
+      EXPECT_THROW(reader.read(value), UnimplementedError);
+      reasons[value] = unreadable.why.substr(0, unreadable.why.find(" (byte"));
+    }
+    const std::string bytes = reasons["bytes"];
+    EXPECT_TRUE(bytes == "is bytes" || bytes.starts_with("is made by _codecs.encode")) << bytes;
+    EXPECT_THAT(reasons["best"], HasSubstr("is made by numpy"));
+    EXPECT_THAT(reasons["cycle/inner/2"], HasSubstr("contains itself"));
+    EXPECT_THAT(reasons["expanded"], HasSubstr("repeats few elements in [4096,4096]"));
+    EXPECT_THAT(reasons["function"], HasSubstr("is the class or function torch.nn.functional"));
+    EXPECT_THAT(reasons["huge"], HasSubstr("is an integer of 9 bytes, expected at most 8"));
+    EXPECT_THAT(reasons["keys/<key 6>"], HasSubstr("as its key"));
+    EXPECT_THAT(reasons["sparse"], HasSubstr("is made by torch._utils._rebuild_sparse_tensor"));
+    EXPECT_EQ(reasons["twice/a"], "is the name of two values");
+    std::vector<std::string> names;
+    for (const auto& [value, reason] : reasons) names.push_back(value);
+    EXPECT_THAT(names,
+                testing::ElementsAre("args/path", "best", "bytes", "color", "complex",
+                                     "cycle/inner/2", "date", "expanded", "function", "huge",
+                                     "keys/<key 6>", "numpy", "range", "set", "sparse", "twice/a"));
+  }
+}
+
+TEST(GoldenTorchTest, ReadsTheFormatBeforeTorch16) {
+  for (const std::string name : {"views_legacy.pt", "views_legacy4.pt"}) {
+    EXPECT_EQ(values_of(name), values_of("views.pt")) << name;
+    EXPECT_FALSE(CheckpointReader(golden_torch(name)).has_checksums());
+  }
+  EXPECT_EQ(values_of("legacy.pt"), (TensorMap{{"w", ones({2})}}));
+}
+
+TEST(GoldenTorchTest, AModuleHasTheNamesOfItsStateDict) {
+  std::vector<std::string> names = names_in(CheckpointReader(golden_torch("state_dict.pt")));
+  std::erase(names, "tied");
+  EXPECT_EQ(names_in(CheckpointReader(golden_torch("module.pt"))), names);
+}
+
+void expect_unreadable(const std::string& name, const std::string& what) {
+  const CheckpointReader reader(golden_torch(name));
+  reader.verify();
+  ASSERT_EQ(reader.unreadable().size(), 1) << name;
+  EXPECT_THAT(reader.unreadable().at("w").why, HasSubstr(what));
+  EXPECT_THAT([&] { reader.read("w"); },
+              ThrowsMessage<UnimplementedError>(AllOf(HasSubstr(name), HasSubstr(what))));
+}
+
+TEST(GoldenTorchTest, ListsTensorsThatAreMoreThanTheirElements) {
+  expect_unreadable("quantized.pt", "is made by torch._utils._rebuild_qtensor");
+  expect_unreadable("sparse.pt", "is made by torch._utils._rebuild_sparse_tensor");
+  expect_unreadable("conjugated.pt", "is a conjugated or negated view");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
-#include "crochet/checkpoint/torch/torch_index.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/untrusted_file.h"
 
@@ -36,10 +35,6 @@ uint32_t internal::crc32c_of_index_file(FileSystem& files, const std::string& pa
   const bool has_data = path.ends_with(".safetensors");
   return mask_crc32c(crc32c(has_data ? read_safetensors_head(files, path)
                                      : read_untrusted_file(files, path, kMaxIndexBytes)));
-}
-
-bool internal::is_torch_checkpoint(FileSystem& files, const std::string& path) {
-  return is_torch_file(files, path);
 }
 
 std::optional<int> internal::num_shards_of(FileSystem& files, const std::string& prefix) {

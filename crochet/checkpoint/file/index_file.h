@@ -25,8 +25,6 @@ CROCHET_EXPORT uint32_t index_crc32c_of(FileSystem& files, const std::string& pr
 namespace internal {
 // The same for the file of an index.
 CROCHET_EXPORT uint32_t crc32c_of_index_file(FileSystem& files, const std::string& path);
-// True for a file of torch's, which is a checkpoint of its own and has no prefix.
-CROCHET_EXPORT bool is_torch_checkpoint(FileSystem& files, const std::string& path);
 // The number of data files according to the index of a bundle; unset if it is unknown.
 CROCHET_EXPORT std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix);
 }  // namespace internal

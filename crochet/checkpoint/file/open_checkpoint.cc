@@ -10,6 +10,8 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_data.h"
 #include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/file/file_format.h"
+#include "crochet/checkpoint/layout/file_kind.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_data.h"
 #include "crochet/checkpoint/torch/torch_data.h"
@@ -27,7 +29,9 @@ OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
           .tensors = StoredTensors(std::move(opened.tensors)),
           .data = safetensors_data(std::move(opened.files), std::move(opened.open)),
           .metadata = std::move(opened.metadata),
-          .has_checksums = has_checksums};
+          .has_checksums = has_checksums,
+          .unreadable = std::move(opened.unreadable),
+          .aliases = std::move(opened.aliases)};
 }
 
 OpenCheckpoint open_torch(FileSystem& files, const std::string& path) {
@@ -35,8 +39,8 @@ OpenCheckpoint open_torch(FileSystem& files, const std::string& path) {
   OpenCheckpoint checkpoint{.format = CheckpointFormat::kTorch,
                             .tensors = StoredTensors(std::move(opened.tensors)),
                             .data = {},
-                            .metadata = {},
-                            .has_checksums = opened.has_checksums};
+                            .has_checksums = opened.has_checksums,
+                            .unreadable = std::move(opened.unreadable)};
   checkpoint.data = torch_data(std::move(opened));
   return checkpoint;
 }
@@ -45,24 +49,19 @@ OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {
   BundleIndex index = read_bundle_index(files, index_filename(prefix));
   return {.format = CheckpointFormat::kTensorBundle,
           .tensors = std::move(index.entries),
-          .data = bundle_data(files, prefix, index.header),
-          .metadata = {},
-          .has_checksums = true};
+          .data = bundle_data(files, prefix, index.header)};
 }
 
-[[noreturn]] void throw_no_prefix(const std::string& file) {
+[[noreturn]] void throw_no_prefix(FileSystem& files, const std::string& file) {
   const std::string name = base_name(file);
   if (const auto part = parse_checkpoint_filename(name))
     throw NotFoundError(fmt::format("{} is only a file of a checkpoint; its prefix is {}", file,
                                     join_path(directory_of(file), part->base)));
+  check_kind(files, file, "a checkpoint");
   throw UnimplementedError(fmt::format(
       "{} is a file and there is no {}: TensorFlow's V1 format is not supported; rewrite the "
       "checkpoint with TensorFlow",
       file, index_filename(file)));
-}
-
-bool is_safetensors_name(std::string_view path) {
-  return path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json");
 }
 
 }  // namespace
@@ -71,11 +70,10 @@ OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix) {
   if (files.exists(index_filename(prefix))) return open_bundle(files, prefix);
   for (const std::string& path : {safetensors_filename(prefix), safetensors_index_filename(prefix)})
     if (files.exists(path)) return open_safetensors(files, path);
-  if (files.exists(prefix) && !is_directory(files, prefix)) {
-    if (is_safetensors_name(prefix)) return open_safetensors(files, prefix);
-    if (is_torch_file(files, prefix)) return open_torch(files, prefix);
-    throw_no_prefix(prefix);
-  }
+  if (const auto format = format_of_file(files, prefix))
+    return *format == CheckpointFormat::kTorch ? open_torch(files, prefix)
+                                               : open_safetensors(files, prefix);
+  if (files.exists(prefix) && !is_directory(files, prefix)) throw_no_prefix(files, prefix);
   return open_bundle(files, prefix);  // Throws that it does not exist.
 }
 

@@ -8,6 +8,8 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/checkpoint/layout/tensor_source.h"
+#include "crochet/checkpoint/layout/unreadable_value.h"
+#include "crochet/checkpoint/safetensors/safetensors_index.h"
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
 #include "crochet/io/file_system.h"
 
@@ -18,8 +20,12 @@ struct OpenCheckpoint {
   CheckpointFormat format;
   StoredTensors tensors;
   std::unique_ptr<TensorSource> data;
-  Metadata metadata;
-  bool has_checksums;
+  Metadata metadata = {};
+  bool has_checksums = true;
+  // Values that cannot be read; of those whose type and shape are known, `tensors` has them, too.
+  UnreadableValues unreadable = {};
+  // Names in `tensors` that are second names of others, which are stored once.
+  Aliases aliases = {};
 };
 
 // Throws: as CheckpointReader's constructor.

@@ -46,10 +46,10 @@ std::shared_ptr<const ReadableFile> OpenFiles::get(int number, const std::string
   try {
     file = open_untrusted_file(files_, path);
   } catch (const NotFoundError&) {
-    throw DataLossError(
-        known == known_.end()
-            ? fmt::format("{}: there is no such file, {} needs it", path, needed_by_)
-            : fmt::format("{}: removed while being read", path));
+    if (known == known_.end())
+      throw MissingFileError(
+          fmt::format("{}: there is no such file, {} needs it", path, needed_by_));
+    throw DataLossError(fmt::format("{}: removed while being read", path));
   }
   if (known != known_.end()) check_unchanged(path, *file, known->second);
   add(number, path, file);

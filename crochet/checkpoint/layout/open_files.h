@@ -12,9 +12,18 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
+
+// A file that a checkpoint needs is missing. For a run this has the effect of damage: it takes an
+// older checkpoint.
+class CROCHET_EXPORT MissingFileError : public DataLossError {
+ public:
+  using DataLossError::DataLossError;
+};
 
 // The data files of one checkpoint, by number, opened when they are first needed. A checkpoint may
 // have more files than a process may have open, so only the kMaxOpen used last stay open; the
@@ -33,8 +42,8 @@ class OpenFiles {
   // Adds file `number`, which is already open. Requires: the number is new.
   void put(int number, const std::string& path, std::shared_ptr<const ReadableFile> file);
   // File `number`. It stays open at least as long as the result is held.
-  // Throws: what FileSystem::open() throws; DataLossError if it is missing, or was changed or
-  // removed since it was closed.
+  // Throws: what FileSystem::open() throws; MissingFileError if there is no such file;
+  // DataLossError if it was changed or removed since it was closed.
   std::shared_ptr<const ReadableFile> get(int number, const std::string& path);
   // Its size when it was first opened; a later truncation is found by reading. `path` is called if
   // it is opened now. Throws: as get().

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -16,12 +15,23 @@
 
 namespace crochet::inline v0::internal {
 
-// The entries of a checkpoint's index, sorted by name; the slices of partitioned tensors have keys
-// of their own (slice_key.h), which start with a zero byte. Contiguous: a map would allocate a
-// node for each entry, of which there may be 100,000.
+// True for the key of a slice of a partitioned tensor (slice_key.h). No name is such a key.
+inline bool is_slice_key(std::string_view key) { return key.starts_with('\0'); }
+
+// The order of entries: those of slices, then the others, by name. It is that of the bytes, but for
+// an empty name.
+struct StoredOrder {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const {
+    return is_slice_key(a) == is_slice_key(b) ? a < b : is_slice_key(a);
+  }
+};
+
+// The entries of a checkpoint's index, in their order. Contiguous: a map would allocate a node for
+// each entry, of which there may be 100,000.
 class StoredTensors {
  public:
-  using Map = std::map<std::string, StoredTensor, std::less<>>;
+  using Map = std::map<std::string, StoredTensor, StoredOrder>;
   using Item = std::pair<std::string, StoredTensor>;
   using Iterator = std::vector<Item>::const_iterator;
 
@@ -46,11 +56,11 @@ class StoredTensors {
   Iterator end() const { return items_.end(); }
   // The first item whose name is not less.
   Iterator lower_bound(std::string_view name) const {
-    return std::ranges::lower_bound(items_, name, {}, &Item::first);
+    return std::ranges::lower_bound(items_, name, StoredOrder(), &Item::first);
   }
-  // That and all after it.
-  std::span<const Item> from(std::string_view name) const {
-    return std::span(items_).subspan(static_cast<size_t>(lower_bound(name) - begin()));
+  // All but those of slices.
+  std::span<const Item> named() const {
+    return std::span(items_).subspan(static_cast<size_t>(lower_bound("") - begin()));
   }
   // end() if there is no such name.
   Iterator find(std::string_view name) const {

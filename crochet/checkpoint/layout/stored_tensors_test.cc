@@ -35,9 +35,6 @@ TEST(StoredTensorsTest, FindsEachNameAndNoOther) {
   EXPECT_EQ(tensors.lower_bound("c")->first, "d");
   EXPECT_EQ(tensors.lower_bound(""), tensors.begin());
   EXPECT_EQ(tensors.lower_bound("k"), tensors.end());
-  EXPECT_EQ(tensors.from("g").size(), 2);
-  EXPECT_EQ(tensors.from("g").front().first, "h");
-  EXPECT_TRUE(tensors.from("k").empty());
 }
 
 TEST(StoredTensorsTest, AreSortedIfTheyComeFromAMap) {
@@ -51,12 +48,26 @@ TEST(StoredTensorsTest, AreSortedIfTheyComeFromAMap) {
   EXPECT_EQ(tensors.find("a")->second.offset, 2);
 }
 
+// An empty name comes before a zero byte, but slices come first.
+TEST(StoredTensorsTest, AnEmptyNameIsANameAndNoSlice) {
+  StoredTensors::Map entries;
+  entries.emplace(std::string("\0slice", 6), StoredTensor{.offset = 3});
+  entries.emplace("", StoredTensor{.offset = 1});
+  entries.emplace("a", StoredTensor{.offset = 2});
+  const StoredTensors tensors(std::move(entries));
+  EXPECT_THAT(names_of(tensors), ElementsAre(std::string("\0slice", 6), "", "a"));
+  ASSERT_EQ(tensors.named().size(), 2);
+  EXPECT_EQ(tensors.named().front().first, "");
+  EXPECT_EQ(tensors.find("")->second.offset, 1);
+  EXPECT_EQ(tensors.find(std::string("\0slice", 6))->second.offset, 3);
+}
+
 TEST(StoredTensorsTest, MayBeEmpty) {
   for (const StoredTensors& tensors : {StoredTensors(), StoredTensors(StoredTensors::Map())}) {
     EXPECT_EQ(tensors.size(), 0);
     EXPECT_EQ(tensors.find("a"), tensors.end());
     EXPECT_EQ(tensors.begin(), tensors.end());
-    EXPECT_TRUE(tensors.from("").empty());
+    EXPECT_TRUE(tensors.named().empty());
   }
 }
 

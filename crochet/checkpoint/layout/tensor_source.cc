@@ -35,6 +35,10 @@ std::unique_ptr<MappedBytes> TensorSource::map(const StoredTensor& entry, std::s
       ->map(static_cast<uint64_t>(entry.offset), static_cast<uint64_t>(entry.size));
 }
 
+std::shared_ptr<const ReadableFile> TensorSource::open_file(int shard) const {
+  return open_->get(shard, path_of(shard));
+}
+
 void TensorSource::read(const StoredTensor& entry, std::string_view name, ReadStream& from,
                         std::span<std::byte> destination) const {
   if (has_checksums(entry.shard))

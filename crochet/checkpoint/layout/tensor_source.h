@@ -46,6 +46,9 @@ class TensorSource {
                                                 ReadStream& from) const = 0;
   // Checks only the checksum, if there is one. Requires: a type that can be read.
   virtual void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const;
+  // Checks all checksums, where they are of other bytes than those of entries; false, having done
+  // nothing, where they are of entries.
+  virtual bool verify_all() const { return false; }
 
  protected:
   // `open` has the data files, by shard. `crcs_are_in` is for messages: "index".
@@ -53,6 +56,7 @@ class TensorSource {
       : open_(std::move(open)), crcs_are_in_(crcs_are_in) {}
 
   virtual std::string path_of(int shard) const = 0;
+  std::shared_ptr<const ReadableFile> open_file(int shard) const;
   virtual bool has_checksums(int) const { return true; }
   // False if the lengths of that number of strings take more bytes, whatever they are.
   virtual bool has_room_for(uint64_t num_strings, uint64_t num_bytes) const = 0;

@@ -24,10 +24,11 @@ inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
 struct SafetensorsTensor {
   std::string name;
-  const SafetensorsType* type;  // Never null.
+  const SafetensorsType* type;  // Null for one that is not known.
   Shape shape;
   uint64_t begin;  // In the data.
   uint64_t end;
+  std::string unknown_type = {};
 };
 
 struct SafetensorsHeader {
@@ -42,9 +43,9 @@ struct SafetensorsHeader {
 // too large.
 std::string encode(const SafetensorsHeader& header, std::string_view file);
 
-// The inverse, without the length, for untrusted bytes. `data_bytes` is the number of bytes after
-// the header.
-// Throws: DataLossError for anything that violates the format.
+// The inverse, without the length, for untrusted bytes. What it does not know is ignored, as by the
+// format's own library: other fields of a tensor, metadata that is null. `data_bytes` is the number
+// of bytes after the header. Throws: DataLossError for anything that violates the format.
 SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data_bytes,
                                             std::string_view file);
 

@@ -104,7 +104,8 @@ TEST_F(SafetensorsFormatTest, TheLengthIsBounded) {
 TEST_F(SafetensorsFormatTest, AMalformedHeaderIsDataLoss) {
   expect_damaged("", 0, "opening brace");
   expect_damaged("[]", 0, "opening brace");
-  expect_damaged(" {}", 0, "opening brace");
+  expect_damaged(" ", 0, "opening brace");
+  expect_damaged(" []", 0, "opening brace");
   expect_damaged("\xef\xbb\xbf{}", 0, "opening brace");
   expect_damaged("{", 0, "byte 2");
   expect_damaged("{}}", 0, "byte 3");
@@ -117,12 +118,12 @@ TEST_F(SafetensorsFormatTest, AMalformedHeaderIsDataLoss) {
   expect_damaged("{\"a\":" + std::string(1'000'000, '['), 0, "nested deeper than 32 levels");
   expect_damaged("{\"a\":[]", 0, "has an array, expected an object");
   expect_damaged("{\"a\":" + std::string(1'000'000, '{'), 0, "nested deeper");
-  expect_damaged(R"({"a":{"a":{"a":{}}}})", 0, "has a field \"a\"");
+  expect_damaged(R"({"a":{"a":{"a":{}}}})", 0, "lacks its dtype");
   expect_damaged("{}", 1, "describes 0 bytes of data, but the file has 1");
 }
 
 TEST_F(SafetensorsFormatTest, MalformedMetadataIsDataLoss) {
-  for (const std::string value : {"null", "1", "\"a\"", "[]"})
+  for (const std::string value : {"true", "1", "\"a\"", "[]"})
     expect_damaged("{\"__metadata__\":" + value + "}", 0, "__metadata__ has");
   for (const std::string value : {"null", "true", "1", "1.0", "[]", "{}"})
     expect_damaged("{\"__metadata__\":{\"a\":" + value + "}}", 0, "expected a string");
@@ -144,8 +145,7 @@ TEST_F(SafetensorsFormatTest, AMalformedTensorIsDataLoss) {
   expect_bad_tensor(type + type + shape + offsets, "has \"dtype\" twice");
   expect_bad_tensor(type + shape + shape + offsets, "has \"shape\" twice");
   expect_bad_tensor(type + shape + offsets + "," + offsets, "has \"data_offsets\" twice");
-  expect_bad_tensor(type + shape + offsets + R"(,"more":1)", "has a field \"more\"");
-  expect_bad_tensor(R"("dtype":"u8",)" + shape + offsets, "dtype \"u8\", which the format");
+  expect_bad_tensor(R"("dtype":"u8",)" + shape + R"("data_offsets":[8,0])", "data_offsets [8,0]");
   expect_bad_tensor(R"("dtype":8,)" + shape + offsets, "expected a string: the dtype");
   expect_bad_tensor(R"("dtype":null,)" + shape + offsets, "has null");
   for (const std::string number :
@@ -180,14 +180,63 @@ TEST_F(SafetensorsFormatTest, TensorsCoverTheDataWithoutHolesOrOverlaps) {
   };
   EXPECT_NO_THROW(open(raw_file(two("b", 4, 8), 8)));
   expect_damaged(two("a", 4, 8), 8, "\"a\" occurs twice");
-  expect_damaged(two("", 4, 8), 8, "has no name");
-  expect_damaged(two("\\u0000b", 4, 8), 8, "zero byte");
   expect_damaged(two("b", 5, 8), 8, "begins at offset 5 of the data, expected 4: a hole");
   expect_damaged(two("b", 3, 8), 8, "begins at offset 3 of the data, expected 4: an overlap");
   expect_damaged(two("b", 0, 4), 4, "begins at offset 0 of the data, expected 4: an overlap");
   expect_damaged(two("b", 2, 2), 4, ": an overlap");
   expect_damaged(two("b", 4, 7), 8, "describes 7 bytes of data, but the file has 8");
   expect_damaged(two("b", 4, 9), 8, "describes 9 bytes of data, but the file has 8");
+}
+
+// As the format's own library reads it.
+TEST_F(SafetensorsFormatTest, ReadsWhatOtherWritersTakeTheLibertyOf) {
+  const std::string one = R"("dtype":"U8","shape":[],"data_offsets":[0,1])";
+  const auto expect = [&](const std::string& json, const std::string& name) {
+    const CheckpointReader reader = open(raw_file(json, 1));
+    EXPECT_EQ(reader.read(name), Tensor::scalar<uint8_t>(1)) << json;
+    EXPECT_EQ(reader.tensors().size(), 1) << json;
+    EXPECT_EQ(reader.tensors().begin()->first, name) << json;
+    reader.verify();
+  };
+  expect("{\"__metadata__\":null,\"a\":{" + one + "}}", "a");
+  for (const std::string value : {"1", "-1", "1.5", "null", "true", "\"x\"", "[]", "{}",
+                                  "[[1],{\"x\":[2]}]", "{\"shape\":[9]}"}) {
+    expect("{\"a\":{" + one + ",\"note\":" + value + "}}", "a");
+    expect("{\"a\":{\"note\":" + value + "," + one + "}}", "a");
+  }
+  expect(" \n\t{\"a\":{" + one + "}}", "a");
+  expect("{\"\":{" + one + "}}", "");
+  expect("{\"__metadata__\":{\"crochet.x\":\"y\"},\"a\":{" + one + "}}", "a");
+  EXPECT_EQ(CheckpointReader("m", files_).metadata().at("crochet.x"), "y");
+}
+
+TEST_F(SafetensorsFormatTest, ListsTensorsOfUnknownTypesAndNames) {
+  const CheckpointReader reader =
+      open(raw_file(R"({"a":{"dtype":"F7","shape":[8],"data_offsets":[0,7]},)"
+                    R"("\u0000":{"dtype":"U8","shape":[],"data_offsets":[7,8]},)"
+                    R"("b":{"dtype":"U8","shape":[],"data_offsets":[8,9]}})",
+                    9));
+  EXPECT_EQ(reader.unreadable().at("a"),
+            (UnreadableValue{.why = "has the type \"F7\", which crochet does not know"}));
+  EXPECT_EQ(reader.unreadable().at(std::string(1, '\0')).why,
+            "has a name that begins with a zero byte");
+  EXPECT_THROW(reader.read("a"), UnimplementedError);
+  EXPECT_EQ(reader.tensors().size(), 1);
+  EXPECT_EQ(reader.read("b"), Tensor::scalar<uint8_t>(1));
+  reader.verify();
+}
+
+// Python's save_model() stores one name of a tensor that has several.
+TEST_F(SafetensorsFormatTest, TheMetadataNamesTiedTensors) {
+  const CheckpointReader reader =
+      open(raw_file(R"({"__metadata__":{"format":"w","head":"w","n":"none","v":"v"},)"
+                    R"("v":{"dtype":"U8","shape":[],"data_offsets":[0,1]},)"
+                    R"("w":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+                    3));
+  EXPECT_EQ(reader.read("head"), reader.read("w"));
+  EXPECT_EQ(reader.tensors().size(), 3);
+  EXPECT_FALSE(reader.contains("format"));
+  reader.verify();
 }
 
 // A file that claims to be ours is checked strictly.
@@ -250,7 +299,7 @@ TEST_F(SafetensorsFormatTest, InvalidNotesAreDataLoss) {
 }
 
 TEST_F(SafetensorsFormatTest, ChecksumsAreBothOrNone) {
-  for (const std::string key : {"crochet.crc32c", "crochet.dtype.a", "crochet."})
+  for (const std::string key : {"crochet.crc32c", "crochet.dtype.a", "crochet.slice."})
     expect_damaged("{\"__metadata__\":{\"" + key + "\":\"00000000\"}}", 0,
                    "the metadata has \"crochet.*\" but no \"crochet.header_crc32c\"");
   std::string header = raw_file(R"({"__metadata__":{"crochet.header_crc32c":"00000000"}})", 0);
@@ -298,25 +347,93 @@ TEST_F(SafetensorsShardsTest, AMalformedIndexIsDataLoss) {
     EXPECT_THAT([&] { open_index(json); }, ThrowsMessage<DataLossError>(HasSubstr(message)))
         << json.substr(0, 200);
   };
-  expect("", "byte 1");
-  expect("{}", "no \"weight_map\"");
-  expect("[]", "an array");
-  expect("{\"weight_map\":1}", "something else, expected an object");
-  expect("{\"weight_map\":{\"a\":1}}", "something else, expected a string");
-  expect("{\"weight_map\":{\"a\":{}}}", "an object, expected a string");
+  expect("{", "byte 2");
+  expect("{}", "found JSON without a \"weight_map\": \"{}\"");
+  expect("{\"weight_map\":1}", "without a \"weight_map\"");
+  expect("{\"weight_map\":[\"a\"]}", "without a \"weight_map\"");
   expect("{\"metadata\":[" + std::string(1'000'000, '['), "nested deeper");
-  expect("{" + good_ + "," + good_ + "}", "expected one weight_map");
-  expect("{\"other\":{}," + good_ + "}", "expected one weight_map");
-  expect("{\"weight_map\":{\"a\":\"x\",\"a\":\"x\"}}", "twice");
-  for (const std::string name : {"", ".", "..", "../m", "/m", "a/b", "a\\u0000b"})
-    expect("{\"weight_map\":{\"a\":\"" + name + "\"}}", "a name without a directory");
-  expect("{" + map_to("m-00001-of-00002.safetensors", "gone") + "}", "no such file");
-  expect("{" + map_to("m-00002-of-00002.safetensors", "m-00001-of-00002.safetensors") + "}",
-         "has it in m-00002");
-  expect("{\"weight_map\":{\"b\":\"m-00001-of-00002.safetensors\"}}", "does not have it");
-  put("m-00002-of-00002.safetensors", "c");
-  expect("{" + good_ + "}", "does not have it");
   expect("{\"metadata\":{\"crochet.index_crc32c\":\"00000000\"}," + good_ + "}", "crc32c of");
+  expect("{\"metadatb\":{\"crochet.index_crc32c\":\"00000000\"}," + good_ + "}", "crc32c of");
+}
+
+TEST_F(SafetensorsShardsTest, IgnoresWhatItDoesNotKnow) {
+  for (const std::string more :
+       {"\"metadata\":null", "\"metadata\":{\"parts\":{\"weight_map\":{\"a\":\"x\"}}}",
+        "\"format\":\"pt\"", "\"version\":1", "\"list\":[\"a\",{\"weight_map\":{}}]",
+        "\"quantization\":{\"a\":\"x\",\"bits\":4}"}) {
+    EXPECT_EQ(open_index("{" + more + "," + good_ + "}").tensors().size(), 2) << more;
+    EXPECT_EQ(open_index("{" + good_ + "," + more + "}").tensors().size(), 2) << more;
+  }
+}
+
+// What is there is read, and what is missing is listed.
+TEST_F(SafetensorsShardsTest, AnIndexNeedNotDescribeItsFiles) {
+  const auto expect = [&](const std::string& map, const std::string& name, Code code,
+                          const std::string& why) {
+    const CheckpointReader reader = open_index("{\"weight_map\":{" + map + "}}");
+    ASSERT_TRUE(reader.unreadable().contains(name)) << map;
+    EXPECT_EQ(reader.unreadable().at(name).code, code);
+    EXPECT_THAT(reader.unreadable().at(name).why, HasSubstr(why));
+    EXPECT_EQ(reader.read("a"), Tensor::scalar<uint8_t>(1)) << map;
+    try {
+      reader.read(name);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+    }
+    if (code != Code::kUnimplemented) {
+      EXPECT_THROW(reader.verify(), Error);
+    }
+  };
+  const std::string a = "\"a\":\"m-00001-of-00002.safetensors\"";
+  expect(a + ",\"d\":\"m-00002-of-00002.safetensors\"", "d", Code::kNotFound,
+         "is not in m-00002-of-00002.safetensors, where the index has it");
+  expect(a + ",\"d\":\"gone\"", "d", Code::kNotFound, "is in gone, which is missing");
+  for (const std::string name : {"", ".", "..", "../m", "/m", "a/b/c", "a//b", "a/..", "a\\u0000b"})
+    expect(a + ",\"d\":\"" + name + "\"", "d", Code::kUnimplemented, "beside the index");
+  expect(a + ",\"d\":1", "d", Code::kUnimplemented, "beside the index");
+  internal::put_file(files_, "broken", "12345678");
+  expect(a + ",\"d\":\"broken\"", "d", Code::kDataLoss, "is in a file that cannot be read: broken");
+  internal::put_file(files_, "pointer", "version https://git-lfs.github.com/spec/v1\n");
+  expect(a + ",\"d\":\"pointer\"", "d", Code::kUnimplemented, "found a pointer of Git LFS");
+}
+
+// As for Python's tools, which read whole files: the map only says which ones.
+TEST_F(SafetensorsShardsTest, ReadsTensorsThatTheMapDoesNotHaveOrHasElsewhere) {
+  const std::string swapped =
+      map_to("m-00002-of-00002.safetensors", "m-00001-of-00002.safetensors");
+  EXPECT_EQ(open_index("{" + swapped + "}").tensors().size(), 2);
+  EXPECT_TRUE(open_index("{" + swapped + "}").unreadable().empty());
+  const CheckpointReader only_b =
+      open_index("{\"weight_map\":{\"b\":\"m-00001-of-00002.safetensors\"}}");
+  EXPECT_TRUE(only_b.contains("a"));
+  EXPECT_FALSE(only_b.contains("b"));
+  files_.create_directories("text");
+  put("text/m.safetensors", "c");
+  EXPECT_TRUE(open_index("{\"weight_map\":{\"c\":\"text/m.safetensors\"}}").contains("c"));
+}
+
+TEST_F(SafetensorsShardsTest, TheMapDecidesBetweenFiles) {
+  const auto put_value = [&](const std::string& file, char value) {
+    std::string bytes =
+        raw_file("{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1);
+    bytes.back() = value;
+    internal::put_file(files_, file, bytes);
+  };
+  put_value("m-00001-of-00002.safetensors", '\7');
+  put_value("m-00002-of-00002.safetensors", '\x8');
+  const auto value_of = [&](const std::string& more) {
+    return open_index(
+        "{\"weight_map\":{\"x\":\"m-00001-of-00002.safetensors\","
+        "\"y\":\"m-00002-of-00002.safetensors\"" +
+        more + "}}");
+  };
+  EXPECT_EQ(value_of(",\"a\":\"m-00001-of-00002.safetensors\"").read("a"),
+            Tensor::scalar<uint8_t>(7));
+  EXPECT_EQ(value_of(",\"a\":\"m-00002-of-00002.safetensors\"").read("a"),
+            Tensor::scalar<uint8_t>(8));
+  EXPECT_THAT([&] { value_of("").read("a"); },
+              ThrowsMessage<UnimplementedError>(HasSubstr("the index does not decide")));
 }
 
 }  // namespace

@@ -3,11 +3,15 @@
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/layout/file_kind.h"
 #include "crochet/checkpoint/layout/slice_key.h"
+#include "crochet/checkpoint/safetensors/safetensors_start.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
@@ -16,27 +20,32 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-uint64_t take_length(const ReadableFile& file, const std::string& path) {
-  const uint64_t size = file.size();
-  if (size < kSafetensorsLengthBytes)
-    throw DataLossError(
-        fmt::format("{}: found {} bytes, expected at least {} for the header's length", path, size,
-                    kSafetensorsLengthBytes));
-  std::string bytes(kSafetensorsLengthBytes, '\0');
-  file.read_at(0, std::as_writable_bytes(std::span(bytes)));
-  uint64_t length = 0;
-  for (size_t i = kSafetensorsLengthBytes; i-- > 0;)
-    length = length << 8 | static_cast<unsigned char>(bytes[i]);
-  const uint64_t most = std::min(kMaxSafetensorsHeaderBytes, size - kSafetensorsLengthBytes);
-  if (length > most)
-    throw DataLossError(
-        fmt::format("{}: the header has {} bytes, expected at most {} in a file of {}", path,
-                    length, most, size));
-  return length;
+constexpr std::string_view kExpected = "a safetensors file";
+
+// The path of a file that an index names.
+std::string path_of_shard(const std::string& index, const std::string& name) {
+  return join_path(directory_of(index), name);
+}
+
+// Why a tensor cannot be in a file of this name; unset for a file in the directory of the index, or
+// in a folder of it.
+std::optional<std::string> path_problem(const std::string& name) {
+  const size_t slash = name.find('/');
+  const bool has_folder = slash != std::string::npos;
+  const auto is_plain = [](std::string_view part) {
+    return !part.empty() && part != "." && part != ".." &&
+           part.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+  };
+  const bool is_valid = has_folder
+                            ? is_plain(name.substr(0, slash)) && is_plain(name.substr(slash + 1))
+                            : is_plain(name);
+  if (is_valid) return std::nullopt;
+  return fmt::format("is in the file {}, expected one beside the index or in a folder there",
+                     shown(name));
 }
 
 std::string read_head(const ReadableFile& file, const std::string& path) {
-  std::string bytes(kSafetensorsLengthBytes + take_length(file, path), '\0');
+  std::string bytes(kSafetensorsLengthBytes + read_header_length(file, path), '\0');
   file.read_at(0, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
@@ -61,22 +70,43 @@ std::vector<uint32_t> checksums(const SafetensorsHeader& header, const std::stri
 // Adds the content of the files to the index, one after another.
 class Merge {
  public:
-  explicit Merge(SafetensorsIndex& to) : to_(to) {}
+  // `shards` is null for a single file. Requires: it outlives this.
+  explicit Merge(SafetensorsIndex& to, const ShardIndex* shards = nullptr)
+      : to_(to), shards_(shards) {}
 
   void add(SafetensorsFile file) {
     const auto shard = static_cast<int32_t>(to_.files.size());
     for (size_t i = 0; i < file.header.tensors.size(); ++i) {
       const SafetensorsTensor& tensor = file.header.tensors[i];
+      if (tensor.type == nullptr || is_slice_key(tensor.name)) {
+        add_unreadable(tensor);
+        continue;
+      }
       StoredTensor entry = entry_of(tensor, file);
       entry.shard = shard;
       if (file.crcs) entry.masked_crc32c = mask_crc32c((*file.crcs)[i]);
       place(tensor, std::move(entry), file);
     }
     for (const auto& [key, value] : file.header.metadata)
-      if (!key.starts_with(kNotePrefix)) to_.metadata.emplace(key, value);
+      if (!is_note(key)) to_.metadata.emplace(key, value);
     check_notes(file);
     to_.open->put(shard, file.path, std::exchange(file.file, nullptr));
     to_.files.push_back(std::move(file));
+  }
+
+  // Adds the second names of tensors that the metadata has, as {"lm_head.weight": "wte.weight"}.
+  void add_aliases() {
+    for (const auto& [alias, name] : to_.metadata) {
+      const auto found = to_.tensors.find(name);
+      const bool is_new = !to_.tensors.contains(alias) && !to_.unreadable.contains(alias);
+      // "pt" may be the name of a tensor, but {"format": "pt"} is in nearly all files.
+      if (found == to_.tensors.end() || !is_new || !found->second.slices.empty() ||
+          is_slice_key(alias) || is_slice_key(name) || alias == "format")
+        continue;
+      to_.aliases.emplace(alias, name);
+    }
+    for (const auto& [alias, name] : to_.aliases)
+      to_.tensors.emplace(alias, StoredTensor(to_.tensors.find(name)->second));
   }
 
  private:
@@ -127,15 +157,43 @@ class Merge {
     std::string key = tensor.name;
     if (const std::string* const text = note_of(kSlicePrefix, tensor, file)) {
       const auto note = decode_slice_note(*text);
-      if (!note || note->key.front() == '\0') fail(tensor, *text, file);
+      if (!note || is_slice_key(note->key)) fail(tensor, *text, file);
       add_slice(*note, entry, tensor, file);
       key = slice_key(note->key, note->slice);
-    } else if (key.front() == '\0') {
-      throw DataLossError(
-          fmt::format("{}: the name of a tensor starts with a zero byte", file.path));
     }
-    if (!to_.tensors.emplace(std::move(key), std::move(entry)).second)
+    const auto [known, is_new] = to_.tensors.try_emplace(key, entry);
+    if (is_new) return;
+    if (shards_ == nullptr || file.crcs)
       throw DataLossError(fmt::format("{}: {} occurs twice", file.path, shown(tensor.name)));
+    choose(key, known->second, std::move(entry), file.path);
+  }
+
+  // Of two files that have a tensor, the index decides.
+  void choose(const std::string& name, StoredTensor& known, StoredTensor entry,
+              const std::string& path) {
+    const auto mapped = shards_->weight_map.find(name);
+    const auto is_mapped = [&](const std::string& file) {
+      return mapped != shards_->weight_map.end() && path_of_shard(to_.path, mapped->second) == file;
+    };
+    const std::string& known_path = to_.files[static_cast<size_t>(known.shard)].path;
+    if (is_mapped(path)) {
+      known = std::move(entry);
+      to_.unreadable.erase(name);
+    } else if (!is_mapped(known_path)) {
+      to_.unreadable.insert_or_assign(
+          name, UnreadableValue{.why = fmt::format("is in both {} and {}, and the index does not "
+                                                   "decide",
+                                                   known_path, path)});
+    }
+  }
+
+  void add_unreadable(const SafetensorsTensor& tensor) {
+    to_.unreadable.emplace(
+        tensor.name,
+        UnreadableValue{.why = tensor.type == nullptr
+                                   ? fmt::format("has the type {}, which crochet does not know",
+                                                 shown(tensor.unknown_type))
+                                   : "has a name that begins with a zero byte"});
   }
 
   void add_slice(const SliceNote& note, const StoredTensor& entry, const SafetensorsTensor& tensor,
@@ -162,13 +220,14 @@ class Merge {
   }
 
   SafetensorsIndex& to_;
+  const ShardIndex* const shards_;
 };
 
 SafetensorsFile open_shard(FileSystem& files, const std::string& path, const std::string& index) {
   try {
     return open_safetensors_file(files, path);
   } catch (const NotFoundError&) {
-    throw DataLossError(fmt::format("{}: there is no such file, {} needs it", path, index));
+    throw MissingFileError(fmt::format("{}: there is no such file, {} needs it", path, index));
   }
 }
 
@@ -190,15 +249,17 @@ void check_shard(const SafetensorsFile& file, const ShardIndex& index, const std
         expected == index.header_crcs.end() ? "missing" : fmt::format("{:08x}", expected->second)));
 }
 
-void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
-  const ShardIndex index =
-      decode_shard_index(read_untrusted_file(files, path, kMaxSafetensorsHeaderBytes), path);
+// The index of crochet's own describes exactly what the files have.
+void add_own_shards(FileSystem& files, const std::string& path, const ShardIndex& index,
+                    Merge& merge) {
   std::set<std::string> names;
   for (const auto& [tensor, name] : index.weight_map) names.insert(name);
   for (const auto& [name, crc] : index.header_crcs) names.insert(name);
   size_t found = 0;
   for (const std::string& name : names) {
-    SafetensorsFile file = open_shard(files, join_path(directory_of(path), name), path);
+    if (const auto problem = path_problem(name))
+      throw DataLossError(fmt::format("{}: a tensor {}", path, *problem));
+    SafetensorsFile file = open_shard(files, path_of_shard(path, name), path);
     check_shard(file, index, path);
     found += file.header.tensors.size();
     merge.add(std::move(file));
@@ -208,13 +269,68 @@ void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
                                     index.weight_map.size(), found));
 }
 
+// Opens a file of another writer's index; otherwise sets the reason why its tensors are unreadable.
+std::optional<SafetensorsFile> try_open_shard(FileSystem& files, const std::string& path,
+                                              const std::string& name, UnreadableValue& problem) {
+  if (const auto wrong_path = path_problem(name)) {
+    problem = {Code::kUnimplemented, *wrong_path};
+    return std::nullopt;
+  }
+  try {
+    return open_safetensors_file(files, path_of_shard(path, name));
+  } catch (const NotFoundError&) {
+    problem = {Code::kNotFound, fmt::format("is in {}, which is missing", name)};
+  } catch (const Error& error) {
+    if (error.code() != Code::kDataLoss && error.code() != Code::kUnimplemented) throw;
+    problem = {error.code(), fmt::format("is in a file that cannot be read: {}", error.what())};
+  }
+  return std::nullopt;
+}
+
+void add_shards(FileSystem& files, const ShardIndex& index, Merge& merge, SafetensorsIndex& to) {
+  std::map<std::string, UnreadableValue> problems;
+  for (const auto& [tensor, name] : index.weight_map) problems[name];
+  for (auto& [name, problem] : problems)
+    if (auto file = try_open_shard(files, to.path, name, problem)) merge.add(*std::move(file));
+  for (const auto& [tensor, name] : index.weight_map) {
+    if (to.tensors.contains(tensor) || to.unreadable.contains(tensor)) continue;
+    const UnreadableValue& problem = problems[name];
+    to.unreadable.emplace(
+        tensor, problem.why.empty()
+                    ? UnreadableValue{Code::kNotFound,
+                                      fmt::format("is not in {}, where the index has it", name)}
+                    : problem);
+  }
+}
+
+SafetensorsIndex read_several(FileSystem& files, const std::string& path, SafetensorsIndex index) {
+  const ShardIndex shards =
+      decode_shard_index(read_untrusted_file(files, path, kMaxSafetensorsHeaderBytes), path);
+  Merge merge(index, &shards);
+  if (shards.header_crcs.empty())
+    add_shards(files, shards, merge, index);
+  else
+    add_own_shards(files, path, shards, merge);
+  merge.add_aliases();
+  return index;
+}
+
+SafetensorsIndex read_one(FileSystem& files, const std::string& path, SafetensorsIndex index) {
+  Merge merge(index);
+  merge.add(open_safetensors_file(files, path));
+  merge.add_aliases();
+  return index;
+}
+
 }  // namespace
 
 std::string read_safetensors_head(FileSystem& files, const std::string& path) {
   return read_head(*open_untrusted_file(files, path), path);
 }
 
-SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path) {
+namespace {
+
+SafetensorsFile open_with_header(FileSystem& files, const std::string& path) {
   SafetensorsFile opened{.path = path, .file = open_untrusted_file(files, path), .header = {}};
   const std::string bytes = read_head(*opened.file, path);
   opened.data_offset = bytes.size();
@@ -231,18 +347,20 @@ SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path
   return opened;
 }
 
+}  // namespace
+
+SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path) {
+  return read_as(kExpected, files, path, [&] { return open_with_header(files, path); });
+}
+
 SafetensorsIndex read_safetensors(FileSystem& files, const std::string& path) {
-  return with_bounded_memory(path, [&] {
-    SafetensorsIndex index{.files = {},
-                           .open = std::make_unique<OpenFiles>(files, path),
-                           .tensors = {},
-                           .metadata = {}};
-    Merge merge(index);
-    if (path.ends_with(".json"))
-      add_shards(files, path, merge);
-    else
-      merge.add(open_safetensors_file(files, path));
-    return index;
+  return read_as(kExpected, files, path, [&] {
+    return with_bounded_memory(path, [&] {
+      SafetensorsIndex index{.path = path, .open = std::make_unique<OpenFiles>(files, path)};
+      const bool is_index = is_json_file(*open_untrusted_file(files, path));
+      return is_index ? read_several(files, path, std::move(index))
+                      : read_one(files, path, std::move(index));
+    });
   });
 }
 

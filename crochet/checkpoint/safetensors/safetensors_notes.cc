@@ -59,9 +59,17 @@ DType find_dtype(std::string_view name) {
 
 }  // namespace
 
+bool is_note(std::string_view key) {
+  // "crochet.header_crc32c.<file>" in the index of several files.
+  return key == kChecksumsKey || key == kIndexChecksumKey || key.starts_with(kHeaderChecksumKey) ||
+         key.starts_with(kDtypePrefix) || key.starts_with(kSlicePrefix);
+}
+
 bool has_notes(const Metadata& metadata) {
-  const auto first = metadata.lower_bound(kNotePrefix);
-  return first != metadata.end() && first->first.starts_with(kNotePrefix);
+  for (auto each = metadata.lower_bound(kNotePrefix);
+       each != metadata.end() && each->first.starts_with(kNotePrefix); ++each)
+    if (is_note(each->first)) return true;
+  return false;
 }
 
 std::string encode_checksums(std::span<const uint32_t> crcs) {

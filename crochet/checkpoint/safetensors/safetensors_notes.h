@@ -23,15 +23,19 @@ namespace crochet::inline v0::internal {
 //   crochet.dtype.<name>     "<dtype> <shape>": the meaning of the bytes of the U8 tensor <name>
 //   crochet.slice.<name>     "<shape> <slice> <key>": the tensor <name> is this slice of <key>
 //
-// A file with any of these has the first two. Crcs are not masked, since none covers another.
+// A file with any of these has the first two. Crcs are not masked, since none covers another. Other
+// keys, even if they begin with "crochet.", mean nothing.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
 inline constexpr std::string_view kNotePrefix = "crochet.";
 inline constexpr std::string_view kHeaderChecksumKey = "crochet.header_crc32c";
+inline constexpr std::string_view kIndexChecksumKey = "crochet.index_crc32c";
 inline constexpr std::string_view kChecksumsKey = "crochet.crc32c";
 inline constexpr std::string_view kDtypePrefix = "crochet.dtype.";
 inline constexpr std::string_view kSlicePrefix = "crochet.slice.";
 
+// True for the key of a note.
+bool is_note(std::string_view key);
 bool has_notes(const Metadata& metadata);
 
 std::string encode_checksums(std::span<const uint32_t> crcs);

@@ -62,6 +62,12 @@ Shape checked_shape(const RawTensor& raw, std::string_view document) {
 }
 
 void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view document) {
+  if (tensor.type == nullptr) {
+    if (tensor.begin > tensor.end)
+      throw DataLossError(fmt::format("{}: {} has data_offsets [{},{}]", document, shown(raw.name),
+                                      tensor.begin, tensor.end));
+    return;
+  }
   const std::optional<uint64_t> bits = num_bits(raw.shape, *tensor.type);
   if (!bits || *bits % 8 != 0)
     throw DataLossError(fmt::format("{}: {} is {} {}: {}", document, shown(raw.name),
@@ -79,15 +85,12 @@ SafetensorsTensor checked_tensor(RawTensor& raw, std::string_view document) {
                                     !raw.dtype       ? "its dtype"
                                     : !raw.has_shape ? "its shape"
                                                      : "its two data_offsets"));
-  const SafetensorsType* const type = find_safetensors_type(*raw.dtype);
-  if (type == nullptr)
-    throw DataLossError(fmt::format("{}: {} has the dtype {}, which the format does not have",
-                                    document, shown(raw.name), shown(*raw.dtype)));
   SafetensorsTensor tensor{.name = {},
-                           .type = type,
+                           .type = find_safetensors_type(*raw.dtype),
                            .shape = checked_shape(raw, document),
                            .begin = raw.data_offsets.front(),
                            .end = raw.data_offsets.back()};
+  if (tensor.type == nullptr) tensor.unknown_type = *std::move(raw.dtype);
   check_size(tensor, raw, document);
   tensor.name = std::move(raw.name);
   return tensor;
@@ -102,14 +105,23 @@ class HeaderHandler final : public JsonHandler {
   std::vector<SafetensorsTensor> tensors;
   std::optional<std::map<std::string, std::string, std::less<>>> metadata;
 
-  bool null() override { fail("null"); }
-  bool boolean(bool) override { fail("true or false"); }
-  bool number_integer(int64_t value) override { fail(fmt::format("the number {}", value)); }
+  bool null() override {
+    // As if it were not there.
+    if (place_ != Place::kMetadataObject) return ignored("null");
+    metadata.emplace();
+    place_ = Place::kHeader;
+    return true;
+  }
+  bool boolean(bool) override { return ignored("true or false"); }
+  bool number_integer(int64_t value) override {
+    return ignored(fmt::format("the number {}", value));
+  }
   bool number_float(double, const std::string& text) override {
-    fail(fmt::format("the number {}", shown(text)));
+    return ignored(fmt::format("the number {}", shown(text)));
   }
 
   bool number_unsigned(uint64_t value) override {
+    if (place_ == Place::kOther) return end_other();
     if (place_ != Place::kNumbers) fail(fmt::format("the number {}", value));
     if (numbers_->size() == max_numbers_)
       throw DataLossError(
@@ -119,6 +131,7 @@ class HeaderHandler final : public JsonHandler {
   }
 
   bool string(std::string& value) override {
+    if (place_ == Place::kOther) return end_other();
     if (place_ == Place::kMetadata) {
       if (!metadata->emplace(key_, std::move(value)).second) fail_twice(key_);
       return true;
@@ -130,7 +143,9 @@ class HeaderHandler final : public JsonHandler {
   }
 
   bool start_object(size_t) override {
-    if (place_ == Place::kOutside) {
+    if (place_ == Place::kOther) {
+      ++other_depth_;
+    } else if (place_ == Place::kOutside) {
       place_ = Place::kHeader;
     } else if (place_ == Place::kMetadataObject) {
       metadata.emplace();
@@ -144,23 +159,27 @@ class HeaderHandler final : public JsonHandler {
   }
 
   bool end_object() override {
+    if (place_ == Place::kOther) return end_nested_other();
     if (place_ == Place::kTensor) tensors.push_back(checked_tensor(tensor_, document()));
     place_ = place_ == Place::kHeader ? Place::kOutside : Place::kHeader;
     return true;
   }
 
   bool start_array(size_t) override {
+    if (place_ == Place::kOther) return ++other_depth_ > 0;
     if (place_ != Place::kNumbersArray) fail("an array");
     place_ = Place::kNumbers;
     return true;
   }
 
   bool end_array() override {
+    if (place_ == Place::kOther) return end_nested_other();
     place_ = Place::kTensor;
     return true;
   }
 
   bool key(std::string& name) override {
+    if (place_ == Place::kOther) return true;
     if (place_ == Place::kMetadata) {
       key_ = std::move(name);
     } else if (place_ == Place::kTensor) {
@@ -188,7 +207,22 @@ class HeaderHandler final : public JsonHandler {
     kDtype,
     kNumbersArray,  // To come.
     kNumbers,
+    kOther,  // In the value of an unknown field of a tensor, or before it.
   };
+
+  // A value of an unknown field. It ends there, or else the container does that it is in.
+  bool end_other() {
+    if (other_depth_ == 0) place_ = Place::kTensor;
+    return true;
+  }
+  bool end_nested_other() {
+    --other_depth_;
+    return end_other();
+  }
+  bool ignored(std::string_view found) {
+    if (place_ != Place::kOther) fail(found);
+    return end_other();
+  }
 
   void begin_field(const std::string& name) {
     if (name == "dtype") {
@@ -199,9 +233,7 @@ class HeaderHandler final : public JsonHandler {
     } else if (name == "data_offsets") {
       begin_numbers(name, tensor_.has_offsets, tensor_.data_offsets, 2);
     } else {
-      throw DataLossError(
-          fmt::format("{}: {} has a field {}, expected dtype, shape and data_offsets", document(),
-                      shown(tensor_.name), shown(name)));
+      place_ = Place::kOther;
     }
   }
 
@@ -249,6 +281,7 @@ class HeaderHandler final : public JsonHandler {
   RawTensor tensor_;                          // The last one.
   std::vector<uint64_t>* numbers_ = nullptr;  // Its list being read.
   size_t max_numbers_ = 0;
+  size_t other_depth_ = 0;  // Of containers in the value of an unknown field.
 };
 
 // Checks that each tensor begins where the previous one ends, and the last one ends with the file.
@@ -279,15 +312,14 @@ void check_names(const std::vector<SafetensorsTensor>& tensors, std::string_view
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end())
     throw DataLossError(fmt::format("{}: header: {} occurs twice", file, shown(*twice)));
-  if (!names.empty() && names.front().empty())
-    throw DataLossError(fmt::format("{}: header: a tensor has no name", file));
 }
 
 }  // namespace
 
 SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data_bytes,
                                             std::string_view file) {
-  if (!text.starts_with('{'))
+  if (const size_t first = text.find_first_not_of(" \t\r\n");
+      first == std::string_view::npos || text[first] != '{')
     throw DataLossError(fmt::format("{}: the header does not start with an opening brace", file));
   const std::string document = fmt::format("{}: header", file);
   HeaderHandler handler(document);

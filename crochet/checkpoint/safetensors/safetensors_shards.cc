@@ -16,24 +16,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kIndexChecksumKey = "crochet.index_crc32c";
-
 std::string file_checksum_key(std::string_view name) {
   return fmt::format("{}.{}", kHeaderChecksumKey, name);
 }
 
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
-}
-
-// Receives the parts in order: two objects, all of whose values are scalars.
+// Receives the parts in order; takes the strings in two objects, and ignores all else.
 class IndexHandler final : public JsonHandler {
  public:
   explicit IndexHandler(std::string_view file) : JsonHandler(file) {}
 
   std::optional<Metadata> weight_map;
-  std::optional<Metadata> metadata;  // Strings only.
+  Metadata metadata;  // Strings only.
 
   bool null() override { return other(); }
   bool boolean(bool) override { return other(); }
@@ -42,55 +35,53 @@ class IndexHandler final : public JsonHandler {
   bool number_float(double, const std::string&) override { return other(); }
 
   bool string(std::string& value) override {
-    if (object_ == nullptr) fail("a string");
-    if (!object_->emplace(key_, std::move(value)).second)
-      throw DataLossError(fmt::format("{}: {} occurs twice", document(), shown(key_)));
+    if (Metadata* const object = current()) object->insert_or_assign(key_, std::move(value));
     return true;
   }
 
   bool start_object(size_t) override {
-    if (depth_ == 0) return ++depth_ == 1;
-    if (depth_ > 1) fail("an object");
-    std::optional<Metadata>& object = key_ == "weight_map" ? weight_map : metadata;
-    if (object || (key_ != "weight_map" && key_ != "metadata"))
-      throw DataLossError(
-          fmt::format("{}: found an object {}, expected one weight_map and one metadata",
-                      document(), shown(key_)));
-    object_ = &object.emplace();
-    ++depth_;
+    other();
+    if (++depth_ == 2 && key_ == "weight_map") weight_map.emplace();
+    if (depth_ == 2) object_ = key_;
     return true;
   }
   bool end_object() override {
-    object_ = nullptr;
     --depth_;
     return true;
   }
-
-  bool start_array(size_t) override { fail("an array"); }
-  bool end_array() override { return true; }
+  bool start_array(size_t) override {
+    other();
+    if (++depth_ == 2) object_.clear();
+    return true;
+  }
+  bool end_array() override { return end_object(); }
   bool key(std::string& name) override {
-    key_ = std::move(name);
+    if (depth_ <= 2) key_ = std::move(name);
     return true;
   }
 
  private:
-  bool other() const {
-    if (object_ == nullptr || object_ != &*metadata) fail("something else");
-    return true;
+  // The object that gets a value; null for values of others.
+  Metadata* current() {
+    if (depth_ != 2) return nullptr;
+    if (object_ == "weight_map") return &*weight_map;
+    return object_ == "metadata" ? &metadata : nullptr;
   }
-  [[noreturn]] void fail(std::string_view found) const {
-    throw DataLossError(fmt::format("{}: {} is {}, expected {}", document(), shown(key_), found,
-                                    depth_ < 2 ? "an object" : "a string"));
+  // A tensor in something else than a file is in no file.
+  bool other() {
+    if (depth_ == 2 && object_ == "weight_map") weight_map->insert_or_assign(key_, "");
+    return true;
   }
 
   int depth_ = 0;
-  std::string key_;
-  Metadata* object_ = nullptr;  // The object being read.
+  std::string key_;     // The last one of the whole, or of an object in it.
+  std::string object_;  // The name of the last object or array in the whole.
 };
 
 void take_checksums(const Metadata& metadata, std::string_view text, std::string_view file,
                     ShardIndex& index) {
-  if (!has_notes(metadata)) return;
+  // A damaged key must not make it an index without checksums.
+  if (!has_notes(metadata) && text.find(kIndexChecksumKey) == std::string_view::npos) return;
   verified_checksum(text, kIndexChecksumKey, file);
   const std::string prefix = file_checksum_key("");
   for (const auto& [key, value] : metadata) {
@@ -119,19 +110,12 @@ std::string encode(const ShardIndex& index) {
 ShardIndex decode_shard_index(std::string_view text, std::string_view file) {
   IndexHandler handler(file);
   parse_json(text, handler);
-  if (!handler.weight_map) throw DataLossError(fmt::format("{}: there is no \"weight_map\"", file));
+  if (!handler.weight_map)
+    throw DataLossError(
+        fmt::format("{}: found JSON without a \"weight_map\": {}", file, shown(text)));
   ShardIndex index;
-  if (handler.metadata) take_checksums(*handler.metadata, text, file, index);
+  take_checksums(handler.metadata, text, file, index);
   index.weight_map = *std::move(handler.weight_map);
-  for (const auto& [tensor, name] : index.weight_map)
-    if (!is_plain_name(name))
-      throw DataLossError(
-          fmt::format("{}: {} is in the file {}, expected a name without a directory", file,
-                      shown(tensor), shown(name)));
-  for (const auto& [name, crc] : index.header_crcs)
-    if (!is_plain_name(name))
-      throw DataLossError(fmt::format(
-          "{}: a checksum is of {}, expected a name without a directory", file, shown(name)));
   return index;
 }
 

@@ -429,8 +429,12 @@ class RestorePlan {
   }
 
   void find_surplus() {
+    // Of the names of one stored tensor, one is enough.
+    const auto& aliases = stored_.opened().aliases;
+    for (const auto& [alias, name] : aliases)
+      if (used_[number_of(stored_.item(alias))]) used_[number_of(stored_.item(name))] = true;
     for (const Item& item : stored_.items()) {
-      if (used_[number_of(item)]) continue;
+      if (used_[number_of(item)] || aliases.contains(item.first)) continue;
       const auto& [name, entry] = item;
       if (ranks_ && ranks_->rank_name(name)) continue;  // Another rank's.
       report_.surplus.push_back(name);
@@ -459,7 +463,12 @@ class RestorePlan {
   }
 
   void note_missing(RestoreMismatch::Missing missing, bool is_problem) {
-    if (is_problem)
+    const auto& unreadable = stored_.opened().unreadable;
+    const auto why = unreadable.find(entries_.stored_name(missing.key));
+    if (is_problem && why != unreadable.end())
+      mismatch_.others.push_back(
+          fmt::format("\"{}\" cannot be read: it {}", why->first, why->second.why));
+    else if (is_problem)
       mismatch_.missing.push_back(std::move(missing));
     else
       report_.missing.push_back(std::move(missing.name));

@@ -10,6 +10,8 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/raw_torch.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -178,8 +180,8 @@ TEST_F(RestorePlanTest, ARenameIsAppliedAlsoIfTheCheckpointHasTheOwnName) {
       restore({.allow_surplus = true, .rename = {{"w", "old/w"}, {"generator", "old/generator"}}});
   EXPECT_EQ(value(w), one_);
   EXPECT_THAT(generator->keys(), ElementsAre(""));
-  EXPECT_EQ(report.renamed, (std::map<std::string, std::string>{{"w", "old/w"},
-                                                                {"generator", "old/generator"}}));
+  EXPECT_EQ(report.renamed,
+            (std::map<std::string, std::string>{{"w", "old/w"}, {"generator", "old/generator"}}));
   EXPECT_THAT(report.surplus, ElementsAre("generator/own", "w"));
 }
 
@@ -209,8 +211,11 @@ TEST_F(RestorePlanTest, ARenamedValueThatIsMissingIsNotTakenFromItsOwnName) {
   graph_.variable("model/w", Tensor::scalar(0.0f));
   const Variable b = graph_.variable("model/b", Tensor::scalar(0.0f));
   write({{"model/w", one_}, {"model/b", one_}, {"ema/w", one_}});
-  EXPECT_THAT([&] { restore({.allow_surplus = true, .rename = {{"model/*", "ema/*"}}}); },
-              ThrowsMessage<NotFoundError>(HasSubstr("Key ema/b not found")));
+  EXPECT_THAT(
+      [&] {
+        restore({.allow_surplus = true, .rename = {{"model/*", "ema/*"}}});
+      },
+      ThrowsMessage<NotFoundError>(HasSubstr("Key ema/b not found")));
   restore({.allow_surplus = true, .rename = {{"model/b", "model/b"}, {"model/*", "ema/*"}}});
   EXPECT_EQ(value(b), one_);
 }
@@ -221,10 +226,9 @@ TEST_F(RestorePlanTest, RejectsARenameThatMatchesNothing) {
   write({{"w", one_}});
   for (const StoredName& rule :
        {StoredName{"model/wieghts", "w"}, {"model/weights", "v"}, {"net/*", "*"}})
-    EXPECT_THAT(
-        [&] { restore({.allow_missing = true, .allow_surplus = true, .rename = {rule}}); },
-        ThrowsMessage<InvalidArgumentError>(HasSubstr(
-            "rename {\"" + rule.name + "\", \"" + rule.stored_as + "\"} matches nothing")));
+    EXPECT_THAT([&] { restore({.allow_missing = true, .allow_surplus = true, .rename = {rule}}); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr(
+                    "rename {\"" + rule.name + "\", \"" + rule.stored_as + "\"} matches nothing")));
   restore({.rename = {{"model/weights", "w"}}});
 }
 
@@ -244,7 +248,10 @@ TEST_F(RestorePlanTest, KeepsWhatTheProgramHas) {
   const auto whole = add_object("whole");
   graph_.variable("new/lr", Tensor::scalar(0.5f));
   options->state = {{"lr", Tensor::scalar(0.5f)}, {"steps", Tensor::scalar(0.5f)}};
-  write({{"adam/lr", one_}, {"w", one_}, {"options/lr", one_}, {"options/steps", one_},
+  write({{"adam/lr", one_},
+         {"w", one_},
+         {"options/lr", one_},
+         {"options/steps", one_},
          {"whole/x", one_}});
   const RestoreReport report = restore({.keep = {"*/lr", "whole"}});
   EXPECT_EQ(value(rate), Tensor::scalar(0.5f));
@@ -280,6 +287,37 @@ TEST_F(RestorePlanTest, NamesTheNumberThatCannotBeConverted) {
   EXPECT_THAT([&] { restore({.convert_dtype = true}); },
               ThrowsMessage<InvalidArgumentError>(
                   "checkpoint ckpt: \"w\": element 1 is 1e+300, which float32 cannot hold"));
+}
+
+TEST_F(RestorePlanTest, SaysWhyAValueCannotBeRead) {
+  graph_.variable("w", one_);
+  internal::put_file(
+      files_, "ckpt",
+      internal::torch_archive("}" + internal::pickled("w") + "cm\nMake\n)R" + "s").bytes());
+  EXPECT_THAT([&] { restore(); },
+              ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("\"w\" cannot be read: it is made by m.Make, which crochet does not")));
+  EXPECT_THAT(restore({.allow_missing = {"w"}}).missing, ElementsAre("w"));
+}
+
+// As save_model() of Python stores tied weights; a program may know one name of them, or both.
+TEST_F(RestorePlanTest, OfATensorWithSeveralNamesOneIsEnough) {
+  const std::string header =
+      R"({"__metadata__":{"head":"w"},"w":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})";
+  internal::put_file(files_, "ckpt.safetensors",
+                     std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') +
+                         header + std::string("\0\0\x80\x3f", 4));
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"w"}, {"head"}, {"w", "head"}}) {
+    ScriptedGraph graph{{.counts_steps = false}};
+    std::vector<Variable> variables;
+    for (const std::string& name : names)
+      variables.push_back(graph.variable(name, Tensor::scalar(7.0f)));
+    const auto session = graph.new_session("");
+    restore_state(*session, CheckpointReader("ckpt", files_), {}, {});
+    for (const Variable& variable : variables)
+      EXPECT_EQ(session->snapshot({&variable, 1}).tensors()[0].tensor, one_) << names.front();
+  }
 }
 
 }  // namespace

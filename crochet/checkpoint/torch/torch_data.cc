@@ -6,8 +6,10 @@
 #include <cassert>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
+#include "crochet/checkpoint/torch/torch_view.h"
 #include "crochet/io/crc32.h"
 
 namespace crochet::inline v0::internal {
@@ -38,25 +40,33 @@ uint32_t skip_with_crc32(ReadStream& from, uint64_t size) {
   return crc;
 }
 
-// Copies elements of a view, in row-major order. Requires: the view is within `from`.
-void gather(std::span<const std::byte> from, std::span<const int64_t> sizes,
-            std::span<const int64_t> strides, size_t element_size, std::span<std::byte> to) {
-  // The last dimensions whose elements are adjacent are copied as one.
-  size_t num_outer = sizes.size();
-  int64_t run = 1;
-  while (num_outer > 0 && (sizes[num_outer - 1] == 1 || strides[num_outer - 1] == run))
-    run *= sizes[--num_outer];
-  const size_t run_bytes = static_cast<size_t>(run) * element_size;
-  std::vector<int64_t> indices(num_outer, 0);
-  int64_t offset = 0;
-  for (std::byte* next = to.data(); next < to.data() + to.size(); next += run_bytes) {
-    std::memcpy(next, from.data() + static_cast<size_t>(offset) * element_size, run_bytes);
-    for (size_t i = num_outer; i-- > 0;) {
-      offset += strides[i];
-      if (++indices[i] < sizes[i]) break;
-      offset -= indices[i] * strides[i];
-      indices[i] = 0;
-    }
+// Reading a run of elements alone takes about as long as reading this many bytes in a row.
+constexpr uint64_t kRunCostBytes = 4096;
+
+// A part of a file.
+struct Part {
+  const ReadableFile& file;
+  uint64_t offset;  // Of the view's first element.
+};
+
+// Reads a view in row-major order: each run of adjacent elements alone, or all bytes from the first
+// to the last element at once, whichever is less work. So reading takes time in proportion to the
+// elements, however far apart they are in the file.
+void gather(const Part& from, std::span<const int64_t> sizes, const TorchLayout& layout,
+            std::span<std::byte> to) {
+  ViewRuns runs(sizes, layout.strides);
+  const size_t run_bytes = static_cast<size_t>(runs.run_length()) * layout.element_size;
+  const uint64_t span =
+      *end_of({.sizes = {sizes.begin(), sizes.end()}, .strides = layout.strides}) *
+      layout.element_size;
+  std::vector<std::byte> all(span / kRunCostBytes <= to.size() / run_bytes ? span : 0);
+  if (!all.empty()) from.file.read_at(from.offset, all);
+  for (size_t at = 0; at < to.size(); at += run_bytes, runs.next()) {
+    const uint64_t offset = static_cast<uint64_t>(runs.offset()) * layout.element_size;
+    if (all.empty())
+      from.file.read_at(from.offset + offset, to.subspan(at, run_bytes));
+    else
+      std::memcpy(to.data() + at, all.data() + offset, run_bytes);
   }
 }
 
@@ -84,9 +94,10 @@ class TorchData final : public TensorSource {
     } else if (layout.strides.empty()) {
       read_stored(entry, layout, from, destination);
     } else {
-      std::vector<std::byte> stored(static_cast<size_t>(entry.size));
-      read_stored(entry, layout, from, stored);
-      gather(stored, entry.shape.dimensions(), layout.strides, layout.element_size, destination);
+      verify_storage(storage_of(layout), layout.storage);
+      const auto file = open_file(0);
+      gather({*file, storage_of(layout).entry.offset + layout.offset}, entry.shape.dimensions(),
+             layout, destination);
     }
   }
 
@@ -97,12 +108,20 @@ class TorchData final : public TensorSource {
 
   void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const override {
     const TorchLayout& layout = layout_of(name);
-    if (layout.storage == TorchLayout::kNoStorage) return;
+    if (layout.storage == TorchLayout::kNoStorage || !storage_of(layout).entry.is_plain) return;
     const auto size = static_cast<uint64_t>(entry.size);
-    if (size == 0) return;
-    if (!is_whole(entry, layout)) verify_storage(layout);
-    if (is_verified(layout)) return from.skip(size);
-    check(skip_with_crc32(from, size), layout);
+    if (!is_whole(entry, layout)) verify_storage(storage_of(layout), layout.storage);
+    if (is_verified(layout.storage)) return from.skip(size);
+    check(skip_with_crc32(from, size), storage_of(layout), layout.storage);
+  }
+
+  // Tensors share storages, and some belong to no tensor.
+  bool verify_all() const override {
+    std::vector<size_t> in_file(storages_.size());
+    std::iota(in_file.begin(), in_file.end(), size_t{0});
+    std::ranges::sort(in_file, {}, [&](size_t i) { return storages_[i].entry.offset; });
+    for (const size_t i : in_file) verify_storage(storages_[i], static_cast<int32_t>(i));
+    return true;
   }
 
  private:
@@ -128,29 +147,29 @@ class TorchData final : public TensorSource {
   void read_stored(const StoredTensor& entry, const TorchLayout& layout, ReadStream& from,
                    std::span<std::byte> destination) const {
     if (destination.empty()) return;
-    if (is_whole(entry, layout)) return check(read_with_crc32(from, destination), layout);
-    verify_storage(layout);
+    const TorchStorage& storage = storage_of(layout);
+    if (is_whole(entry, layout))
+      return check(read_with_crc32(from, destination), storage, layout.storage);
+    verify_storage(storage, layout.storage);
     from.read(destination);
   }
 
-  bool is_verified(const TorchLayout& layout) const {
+  bool is_verified(int32_t number) const {
     const std::lock_guard lock(mutex_);
-    return is_verified_[static_cast<size_t>(layout.storage)];
+    return is_verified_[static_cast<size_t>(number)];
   }
 
-  void verify_storage(const TorchLayout& layout) const {
-    const TorchStorage& storage = storage_of(layout);
-    if (!has_crc32(storage.entry) || is_verified(layout)) return;
+  void verify_storage(const TorchStorage& storage, int32_t number) const {
+    if (!storage.entry.is_plain || !has_crc32(storage.entry) || is_verified(number)) return;
     const auto from = stream(0, storage.entry.offset, storage.entry.size);
-    check(skip_with_crc32(*from, storage.entry.size), layout);
+    check(skip_with_crc32(*from, storage.entry.size), storage, number);
   }
 
   // Compares the checksum of a storage, and remembers that it was right.
-  void check(uint32_t crc, const TorchLayout& layout) const {
-    const TorchStorage& storage = storage_of(layout);
+  void check(uint32_t crc, const TorchStorage& storage, int32_t number) const {
     check_crc32(crc, path_, storage.name, storage.entry);
     const std::lock_guard lock(mutex_);
-    is_verified_[static_cast<size_t>(layout.storage)] = true;
+    is_verified_[static_cast<size_t>(number)] = true;
   }
 
   const std::string path_;

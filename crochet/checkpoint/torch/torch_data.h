@@ -9,8 +9,9 @@
 
 namespace crochet::inline v0::internal {
 
-// The data of a file of torch. `tensors` of the index is not used. A storage has one checksum: if a
-// tensor is only a part of it, all of it is verified once, before the first read.
+// The data of a file of torch. `tensors` and `unreadable` of the index are not used. A storage has
+// one checksum: if a tensor is only a part of it, all of it is verified once, before the first
+// read.
 std::unique_ptr<TensorSource> torch_data(TorchIndex index);
 
 }  // namespace crochet::inline v0::internal

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/layout/file_kind.h"
 #include "crochet/checkpoint/torch/pickle.h"
+#include "crochet/checkpoint/torch/torch_legacy.h"
 #include "crochet/checkpoint/torch/torch_values.h"
 #include "crochet/io/untrusted_file.h"
 
@@ -19,19 +21,7 @@ namespace crochet::inline v0::internal {
 namespace {
 
 constexpr std::string_view kZipMagic = "PK\x03\x04";
-// Before torch 1.6: a pickle of the protocol 2 with torch's magic number, an integer of 10 bytes.
-constexpr std::string_view kLegacyMagic =
-    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-
-// The limit of the header of safetensors: enough for half a million tensors.
-constexpr uint64_t kMaxPickleBytes = 100'000'000;
 constexpr uint64_t kMaxByteOrderBytes = 16;
-
-std::string first_bytes(const ReadableFile& file) {
-  std::string bytes(std::min<uint64_t>(file.size(), kLegacyMagic.size()), '\0');
-  file.read_at(0, std::as_writable_bytes(std::span(bytes)));
-  return bytes;
-}
 
 // The folder of the archive with a pickle.
 std::string root_of(const ZipDirectory& archive, const std::string& path) {
@@ -45,7 +35,7 @@ std::string root_of(const ZipDirectory& archive, const std::string& path) {
     root = name.substr(0, slash);
   }
   if (!root)
-    throw DataLossError(
+    throw UnimplementedError(
         fmt::format("{}: found a zip archive without <name>/data.pkl, expected a file of "
                     "torch.save()",
                     path));
@@ -63,46 +53,46 @@ void check_byte_order(const ReadableFile& file, const std::string& path, const s
         fmt::format("{}: {} is \"{}\", expected \"little\"", path, found->first, order));
 }
 
-TorchIndex read_index(FileSystem& files, const std::string& path) {
-  std::shared_ptr<const ReadableFile> file = open_untrusted_file(files, path);
-  if (first_bytes(*file) == kLegacyMagic)
-    throw UnimplementedError(fmt::format(
-        "{}: found the format of torch before 1.6, expected a zip archive: load the file in Python "
-        "and save it again",
-        path));
-  const ZipDirectory archive = read_zip_directory(*file, path);
-  const std::string root = root_of(archive, path);
-  check_byte_order(*file, path, root, archive);
+void add_storages(const ZipDirectory& archive, const std::string& root, TorchIndex& index) {
+  const std::string folder = root + "/data/";
+  for (auto each = archive.lower_bound(folder);
+       each != archive.end() && each->first.starts_with(folder); ++each) {
+    index.storages_by_key.emplace(each->first.substr(folder.size()),
+                                  static_cast<int32_t>(index.storages.size()));
+    index.storages.push_back({each->first, each->second});
+  }
+}
+
+void read_archive(const ReadableFile& file, TorchIndex& index) {
+  const ZipDirectory archive = read_zip_directory(file, index.path);
+  const std::string root = root_of(archive, index.path);
+  check_byte_order(file, index.path, root, archive);
+  add_storages(archive, root, index);
   const std::string name = root + "/data.pkl";
   const std::string bytes =
-      read_zip_entry(*file, path, name, archive.find(name)->second, kMaxPickleBytes);
-  const std::string document = fmt::format("{}: {}", path, name);
-  TorchIndex index{.path = path,
-                   .open = std::make_unique<OpenFiles>(files, path),
-                   .tensors = {},
-                   .layouts = {},
-                   .storages = {}};
-  add_torch_values(parse_pickle(bytes, document, is_known_to_torch), archive, root, document,
-                   bytes.size(), file->size(), index);
+      read_zip_entry(file, index.path, name, archive.find(name)->second, kMaxPickleBytes);
+  add_torch_values(parse_pickle(bytes, fmt::format("{}: {}", index.path, name)), name, file.size(),
+                   index);
+}
+
+TorchIndex read_index(FileSystem& files, const std::string& path) {
+  const std::shared_ptr<const ReadableFile> file = open_untrusted_file(files, path);
+  if (!is_torch_file(*file)) check_kind(files, path, "a file of torch.save()");
+  TorchIndex index{.path = path, .open = std::make_unique<OpenFiles>(files, path)};
+  if (is_legacy_torch_file(*file))
+    read_legacy_torch_file(*file, index);
+  else
+    read_archive(*file, index);
   index.has_checksums =
       std::ranges::all_of(index.storages, [](const auto& each) { return has_crc32(each.entry); });
-  index.open->put(0, path, std::move(file));
+  index.open->put(0, path, file);
   return index;
 }
 
 }  // namespace
 
-bool is_torch_file(FileSystem& files, const std::string& path) {
-  if (!files.exists(path) || is_directory(files, path)) return false;
-  if (path.ends_with(".pt") || path.ends_with(".pth")) return true;
-  try {
-    const std::string bytes = first_bytes(*open_untrusted_file(files, path));
-    return bytes.starts_with(kZipMagic) || bytes == kLegacyMagic;
-  } catch (const NotFoundError&) {
-    return false;  // Removed meanwhile.
-  } catch (const DataLossError&) {
-    return false;
-  }
+bool is_torch_file(const ReadableFile& file) {
+  return first_bytes(file).starts_with(kZipMagic) || is_legacy_torch_file(file);
 }
 
 TorchIndex read_torch(FileSystem& files, const std::string& path) {

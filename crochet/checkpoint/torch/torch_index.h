@@ -11,6 +11,7 @@
 
 #include "crochet/checkpoint/layout/open_files.h"
 #include "crochet/checkpoint/layout/stored_tensors.h"
+#include "crochet/checkpoint/layout/unreadable_value.h"
 #include "crochet/checkpoint/torch/zip_directory.h"
 #include "crochet/io/file_system.h"
 
@@ -23,11 +24,12 @@ namespace crochet::inline v0::internal {
 //   <root>/byteorder                       "little"; older files have none
 //   <root>/constants.pkl, <root>/code/...  only in a TorchScript archive
 //
-// Others are not read. The checkpoint has a tensor for each value; docs/torch_format.md describes
-// the names.
+// Others are not read. Before torch 1.6, and with an option since, it is five pickles and the
+// storages: torch_legacy.h. The checkpoint has a tensor for each value; docs/torch_format.md
+// describes the names.
 
 struct TorchStorage {
-  std::string name;  // Of the zip entry.
+  std::string name;  // For messages: of the zip entry.
   ZipEntry entry;
 };
 
@@ -39,6 +41,7 @@ struct TorchLayout {
   // The index of the storage.
   int32_t storage = kNoStorage;
   size_t element_size = 0;
+  uint64_t offset = 0;  // Of the first element in the storage, in bytes.
   // Distances of neighbors in elements, for each dimension; empty if the elements are row-major
   // without holes.
   std::vector<int64_t> strides = {};
@@ -49,22 +52,26 @@ struct TorchLayout {
 struct TorchIndex {
   std::string path;
   std::unique_ptr<OpenFiles> open;  // The file, with number 0.
-  // An offset is relative to the file. The size is that of the bytes from the first to the last
-  // element, which may be fewer than the elements need, or more. The type is kInvalid if DType has
-  // no equivalent.
-  StoredTensors::Map tensors;
-  std::map<std::string, TorchLayout, std::less<>> layouts;  // Of all tensors.
-  std::vector<TorchStorage> storages;
+  // An offset is relative to the file. The size is that of elements that are row-major without
+  // holes, otherwise 0: TorchLayout has their place. The type is kInvalid if DType has no
+  // equivalent.
+  StoredTensors::Map tensors = {};
+  std::map<std::string, TorchLayout, std::less<>> layouts = {};  // Of all tensors.
+  // Other values, and tensors whose elements cannot be read.
+  UnreadableValues unreadable = {};
+  std::vector<TorchStorage> storages = {};                           // All of the file.
+  std::map<std::string, int32_t, std::less<>> storages_by_key = {};  // As the pickle names them.
   bool has_checksums = true;
 };
 
-// True for a plain file that begins like torch's, also those before 1.6, or is named .pt or .pth.
-bool is_torch_file(FileSystem& files, const std::string& path);
+// True for a plain file that begins like torch's, of any version.
+bool is_torch_file(const ReadableFile& file);
 
-// Reads the zip directory and the pickle.
-// Throws: NotFoundError; DataLossError for what violates the formats; UnimplementedError for what
-// torch can read but this cannot: files before torch 1.6, big-endian ones, and values that are
-// neither tensors, numbers, strings nor containers of these.
+// Reads the zip directory and the pickle. Values that are neither tensors, numbers, strings nor
+// containers of these become unreadable, and so do those that contradict the file; they do not
+// prevent the others from being read.
+// Throws: NotFoundError; DataLossError for what violates the formats; UnimplementedError for a
+// big-endian file, a compressed pickle, and a file that is not of torch.
 TorchIndex read_torch(FileSystem& files, const std::string& path);
 
 }  // namespace crochet::inline v0::internal

@@ -3,18 +3,19 @@
 #include "crochet/checkpoint/torch/torch_values.h"
 
 #include <algorithm>
-#include <iterator>
-#include <limits>
-#include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/escape.h"
-#include "crochet/checkpoint/torch/torch_types.h"
+#include "crochet/checkpoint/torch/pickle_key.h"
+#include "crochet/checkpoint/torch/torch_functions.h"
+#include "crochet/checkpoint/torch/torch_tensor.h"
+#include "crochet/checkpoint/torch/unread_value.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
@@ -22,451 +23,389 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// What to do with the arguments of a function.
-enum class Function {
-  kTensor,         // torch._utils._rebuild_tensor_v2
-  kTypedTensor,    // ..._v3, for types without a storage class.
-  kFirstArgument,  // The value is the first argument.
-  kSubclass,       // The value is that of a function and arguments, which are arguments.
-  kNoData,         // Such as a device.
-};
-
-constexpr std::pair<std::string_view, Function> kFunctions[] = {
-    {"torch._utils\n_rebuild_tensor_v2", Function::kTensor},
-    {"torch._utils\n_rebuild_tensor_v3", Function::kTypedTensor},
-    {"torch._utils\n_rebuild_parameter", Function::kFirstArgument},
-    {"torch._utils\n_rebuild_parameter_with_state", Function::kFirstArgument},
-    {"torch._tensor\n_rebuild_from_type_v2", Function::kSubclass},
-    {"torch\nSize", Function::kFirstArgument},
-    // The milestones of a scheduler.
-    {"collections\nCounter", Function::kFirstArgument},
-    {"torch\ndevice", Function::kNoData},
-    {"torch.serialization\n_get_layout", Function::kNoData},
-    // Of TorchScript.
-    {"torch.jit._pickle\nbuild_intlist", Function::kFirstArgument},
-    {"torch.jit._pickle\nbuild_doublelist", Function::kFirstArgument},
-    {"torch.jit._pickle\nbuild_boollist", Function::kFirstArgument},
-    {"torch.jit._pickle\nbuild_tensorlist", Function::kFirstArgument},
-    {"torch.jit._pickle\nrestore_type_tag", Function::kFirstArgument},
-};
-
-std::optional<Function> function_of(std::string_view global) {
-  const auto* const found =
-      std::ranges::find(kFunctions, global, &std::pair<std::string_view, Function>::first);
-  return found == std::end(kFunctions) ? std::nullopt : std::optional(found->second);
-}
-
-constexpr std::string_view kUntypedStorage = "torch.storage\nUntypedStorage";
-
-// A class of TorchScript, whose objects are modules.
-bool is_script_class(std::string_view global) { return global.starts_with("__torch__"); }
-
-// The types of tensors that are only named.
-bool is_tensor_class(std::string_view global) {
-  return global == "torch\nTensor" || global == "torch._tensor\nTensor" ||
-         global == "torch.nn.parameter\nParameter" || global == "torch.nn.parameter\nBuffer";
-}
-
 constexpr size_t kMaxDepth = 100;
-// TensorFlow's limit; no array library has more.
-constexpr size_t kMaxRank = 254;
 // Values may be shared, so the names of all can be longer than the pickle; those of real files are
 // not, by far.
 constexpr uint64_t kMaxGrowth = 64;
 constexpr uint64_t kMinBudget = uint64_t{1} << 20;
-// A tensor may use elements of its storage more than once (expand), up to this size or that of the
-// file.
-constexpr uint64_t kMinTensorBytes = uint64_t{16} << 20;
+// About what an index needs for a value, apart from its name.
+constexpr uint64_t kValueBytes = 200;
 
-// Elements of a tensor in its storage.
-struct View {
-  int64_t offset;
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;
+// The name of the value where the walk is, and what joins its parts' names to it.
+struct Place {
+  std::string name = {};
+  bool is_root = true;
+  char separator = '/';
+  size_t depth = 0;
+
+  Place part(std::string_view key) const {
+    return {is_root ? std::string(key) : fmt::format("{}{}{}", name, separator, key), false,
+            separator, depth + 1};
+  }
+  // Of a value that another one stands for.
+  Place deeper() const { return {name, is_root, separator, depth + 1}; }
 };
 
-// Strides of dimensions with one element do not matter.
-bool is_row_major(const View& view) {
-  int64_t expected = 1;
-  for (size_t i = view.sizes.size(); i-- > 0;) {
-    if (view.sizes[i] != 1 && view.strides[i] != expected) return false;
-    expected *= view.sizes[i];
+// The dicts of an object's attributes: its state, or two of them, of which the second has those of
+// classes with __slots__. Empty if the state is something else.
+std::vector<const PickleValue*> attributes_of(const Pickle& pickle, const PickleValue& object) {
+  const PickleValue* const state = pickle.part(object, kState);
+  if (state == nullptr) return {};
+  if (state->kind == Kind::kDict) return {state};
+  if (state->kind != Kind::kTuple || state->items.size() != 2) return {};
+  std::vector<const PickleValue*> dicts;
+  for (size_t i = 0; i < 2; ++i) {
+    const PickleValue& part = pickle.item(*state, i);
+    if (part.kind == Kind::kDict) dicts.push_back(&part);
+    if (part.kind != Kind::kDict && part.kind != Kind::kNone) return {};
   }
-  return true;
+  return dicts;
+}
+
+// Null unless the dict has this key, with a dict.
+const PickleValue* dict_in(const Pickle& pickle, const PickleValue& dict, std::string_view key) {
+  for (size_t i = 0; i < dict.items.size(); i += 2)
+    if (const PickleValue& found = pickle.item(dict, i);
+        found.kind == Kind::kString && found.text == key)
+      return pickle.item(dict, i + 1).kind == Kind::kDict ? &pickle.item(dict, i + 1) : nullptr;
+  return nullptr;
+}
+
+// What Python's torch.nn.Module has in its attributes.
+struct ModuleParts {
+  const PickleValue* parameters;
+  const PickleValue* buffers;
+  const PickleValue* modules;
+};
+std::optional<ModuleParts> module_parts(const Pickle& pickle, const PickleValue& attributes) {
+  const ModuleParts parts{dict_in(pickle, attributes, "_parameters"),
+                          dict_in(pickle, attributes, "_buffers"),
+                          dict_in(pickle, attributes, "_modules")};
+  const bool is_module = parts.parameters && parts.buffers && parts.modules;
+  return is_module ? std::optional(parts) : std::nullopt;
 }
 
 class ValueWalk {
  public:
-  ValueWalk(const Pickle& pickle, const ZipDirectory& archive, const std::string& root,
-            const std::string& document, uint64_t pickle_bytes, uint64_t file_bytes,
+  ValueWalk(const Pickle& pickle, const std::string& document, uint64_t file_bytes,
             TorchIndex& index)
       : pickle_(pickle),
-        archive_(archive),
-        root_(root),
         document_(document),
-        file_bytes_(file_bytes),
-        budget_(kMinBudget + kMaxGrowth * pickle_bytes),
+        tensors_(pickle, file_bytes, index),
+        budget_(kMinBudget + kMaxGrowth * pickle.num_bytes),
+        is_open_(pickle.values.size(), false),
         index_(index) {}
 
   void run() {
     const PickleValue& root = pickle_.values[pickle_.root];
+    const bool is_script = root.kind == Kind::kObject &&
+                           is_script_class(pickle_.global_name(*pickle_.part(root, kCallee)));
     // TorchScript's names are those of a state_dict.
-    separator_ = root.kind == Kind::kObject ? '.' : '/';
-    add(root, "", 0);
+    add(pickle_.root, Place{.separator = is_script ? '.' : '/'});
   }
 
  private:
-  [[noreturn]] void fail(const PickleValue& value, std::string_view name,
-                         std::string_view what) const {
-    throw DataLossError(
-        fmt::format("{}: byte {}: \"{}\" {}", document_, value.position, escape_name(name), what));
-  }
-  [[noreturn]] void refuse(const PickleValue& value, std::string_view name,
-                           std::string_view what) const {
-    throw UnimplementedError(
-        fmt::format("{}: byte {}: \"{}\" {}", document_, value.position, escape_name(name), what));
-  }
-
-  const PickleValue& item(const PickleValue& of, size_t i) const {
-    return pickle_.values[of.items[i]];
-  }
-
   // Bounds the time and memory for values that are shared by many others.
-  void spend(const PickleValue& value, std::string_view name, uint64_t amount) {
-    if (amount > budget_) fail(value, name, "and other values are repeated too often");
+  void spend(uint64_t amount) {
+    if (amount > budget_)
+      throw DataLossError(
+          fmt::format("{}: {}: values are repeated too often in others", index_.path, document_));
     budget_ -= amount;
   }
 
-  std::string joined(std::string_view name, std::string_view key) const {
-    return name.empty() ? std::string(key) : fmt::format("{}{}{}", name, separator_, key);
+  // True if no other value has this name: of several, none can be read.
+  bool claim(const std::string& name) {
+    spend(kValueBytes + name.size());
+    if (!index_.tensors.contains(name) && !index_.unreadable.contains(name)) return true;
+    index_.tensors.erase(name);
+    index_.layouts.erase(name);
+    index_.unreadable.insert_or_assign(name, UnreadableValue{.why = "is the name of two values"});
+    return false;
   }
 
-  void add(const PickleValue& value, const std::string& name, size_t depth) {
-    spend(value, name, 1 + name.size() + value.items.size());
-    if (depth > kMaxDepth)
-      fail(value, name.substr(0, kMaxDepth), fmt::format("is nested deeper than {}", kMaxDepth));
+  // A file of a single value has no name for it; LibTorch calls the first value "0".
+  static std::string name_of(const Place& place) { return place.is_root ? "0" : place.name; }
+
+  void add_unreadable(const Place& place, const PickleValue& value, const UnreadValue& unread) {
+    const std::string name = name_of(place);
+    spend(unread.why.size());
+    if (!claim(name)) return;
+    index_.unreadable.emplace(
+        name, UnreadableValue{unread.code, fmt::format("{} (byte {} of {})", unread.why,
+                                                       value.position, document_)});
+  }
+
+  void put(const Place& place, TorchTensor tensor) {
+    const std::string name = name_of(place);
+    if (name.starts_with('\0')) refuse_value("has a name that begins with a zero byte");
+    if (!claim(name)) return;
+    if (!tensor.problem.empty())
+      index_.unreadable.emplace(name, UnreadableValue{.why = std::move(tensor.problem)});
+    index_.tensors.emplace(name, std::move(tensor.entry));
+    index_.layouts.emplace(name, std::move(tensor.layout));
+  }
+
+  // Adds a value, or the reason why it cannot be read; the others are added in any case.
+  void add(uint32_t index, const Place& place) {
+    const PickleValue& value = pickle_.values[index];
+    spend(1 + place.name.size() + value.items.size());
+    const bool was_open = is_open_[index];
+    try {
+      if (was_open) refuse_value("contains itself");
+      if (place.depth > kMaxDepth) refuse_value(fmt::format("is nested deeper than {}", kMaxDepth));
+      is_open_[index] = true;
+      add_by_kind(value, place);
+    } catch (const UnreadValue& unread) {
+      add_unreadable(place, value, unread);
+    }
+    is_open_[index] = was_open;
+  }
+  void add_item(const PickleValue& of, size_t i, const Place& place) { add(of.items[i], place); }
+
+  void add_by_kind(const PickleValue& value, const Place& place) {
     switch (value.kind) {
       case Kind::kNone:
-      case Kind::kGlobal:  // A type of elements, for example.
         return;
       case Kind::kBool:
       case Kind::kInt:
+      case Kind::kUint:
       case Kind::kFloat:
       case Kind::kString:
-        return add_scalars(value, name, {}, std::span(&value, 1));
+        return put(place, scalars(std::span(&value, 1), {}));
+      case Kind::kHugeInt:
+        refuse_value(
+            fmt::format("is an integer of {} bytes, expected at most 8", value.text.size()));
       case Kind::kTuple:
       case Kind::kList:
-        return add_sequence(value, name, depth);
+        return add_sequence(value, place);
       case Kind::kDict:
-        return add_dict(value, name, depth, false);
+        return add_dict(value, place);
+      case Kind::kGlobal:
+        if (const GlobalName name = pickle_.global_name(value); !is_known_to_torch(name))
+          refuse_value(fmt::format("is the class or function {}", python_name(name)));
+        return;
       case Kind::kObject:
-        return add_object(value, name, depth);
       case Kind::kCall:
-        return add_call(value, name, depth);
+        return add_made(value, place);
+      case Kind::kBytes:
+      case Kind::kSet:
       case Kind::kPersistent:
-        refuse(value, name, "is a storage, expected a tensor");
+        refuse_value(fmt::format("is {}", kind_name(value.kind)));
     }
   }
 
-  // Adds a tensor of numbers or strings of one kind.
+  // A tensor of numbers or strings of one kind.
   template <typename Values>
-  void add_scalars(const PickleValue& at, const std::string& name, const Shape& shape,
-                   const Values& values) {
-    TorchLayout layout;
-    DType dtype = DType::kInvalid;
-    const auto append = [&](DType type, const auto& number) {
-      dtype = type;
+  TorchTensor scalars(const Values& values, const Shape& shape) {
+    TorchTensor tensor;
+    const auto append = [&](DType dtype, const auto& number) {
+      tensor.entry.dtype = dtype;
       const auto bytes = std::as_bytes(std::span(&number, 1));
-      layout.numbers.insert(layout.numbers.end(), bytes.begin(), bytes.end());
+      tensor.layout.numbers.insert(tensor.layout.numbers.end(), bytes.begin(), bytes.end());
     };
     for (const PickleValue& value : values) {
       if (value.kind == Kind::kBool) {
         append(DType::kBool, static_cast<uint8_t>(value.integer));
       } else if (value.kind == Kind::kInt) {
         append(DType::kInt64, value.integer);
+      } else if (value.kind == Kind::kUint) {
+        append(DType::kUint64, value.natural);
       } else if (value.kind == Kind::kFloat) {
         append(DType::kDouble, value.real);
       } else {
-        spend(at, name, value.text.size());
-        dtype = DType::kString;
-        layout.strings.emplace_back(value.text);
+        spend(value.text.size());
+        tensor.entry.dtype = DType::kString;
+        tensor.layout.strings.emplace_back(value.text);
       }
     }
-    StoredTensor entry;
-    entry.dtype = dtype;
-    entry.shape = shape;
-    put(at, name, std::move(entry), std::move(layout));
+    tensor.entry.shape = shape;
+    return tensor;
   }
 
-  void put(const PickleValue& value, const std::string& name, StoredTensor entry,
-           TorchLayout layout) {
-    // A file of a single value has no name for it; LibTorch calls the first value "0".
-    const std::string key = name.empty() ? "0" : name;
-    if (key.front() == '\0') fail(value, name, "is a name that begins with a zero byte");
-    if (!index_.tensors.emplace(key, std::move(entry)).second) fail(value, key, "occurs twice");
-    index_.layouts.emplace(key, std::move(layout));
+  // True for values that become one tensor.
+  bool is_uniform(const PickleValue& list) const {
+    const Kind kind = pickle_.item(list, 0).kind;
+    const bool is_scalar = kind == Kind::kBool || kind == Kind::kInt || kind == Kind::kUint ||
+                           kind == Kind::kFloat || kind == Kind::kString;
+    return is_scalar && std::ranges::all_of(list.items, [&](uint32_t index) {
+             return pickle_.values[index].kind == kind;
+           });
   }
 
-  void add_sequence(const PickleValue& list, const std::string& name, size_t depth) {
+  void add_sequence(const PickleValue& list, const Place& place) {
     if (list.items.empty()) return;
-    const Kind kind = item(list, 0).kind;
-    const bool is_scalar =
-        kind == Kind::kBool || kind == Kind::kInt || kind == Kind::kFloat || kind == Kind::kString;
-    const bool is_uniform = std::ranges::all_of(
-        list.items, [&](uint32_t index) { return pickle_.values[index].kind == kind; });
-    if (is_scalar && is_uniform) {
+    if (is_uniform(list)) {
       std::vector<PickleValue> values;
       values.reserve(list.items.size());
-      for (size_t i = 0; i < list.items.size(); ++i) values.push_back(item(list, i));
-      return add_scalars(list, name, {static_cast<int64_t>(values.size())}, values);
+      for (size_t i = 0; i < list.items.size(); ++i) values.push_back(pickle_.item(list, i));
+      return put(place, scalars(values, {static_cast<int64_t>(values.size())}));
     }
     for (size_t i = 0; i < list.items.size(); ++i)
-      add(item(list, i), joined(name, fmt::format("{}", i)), depth + 1);
+      add_item(list, i, place.part(fmt::format("{}", i)));
   }
 
-  std::string key_text(const PickleValue& key, std::string_view name) const {
-    if (key.kind == Kind::kString) return std::string(key.text);
-    if (key.kind == Kind::kInt) return fmt::format("{}", key.integer);
-    refuse(key, name,
-           fmt::format("has {} as a key, expected strings and ints", kind_name(key.kind)));
-  }
-
-  void add_dict(const PickleValue& dict, const std::string& name, size_t depth, bool is_module) {
+  void add_dict(const PickleValue& dict, const Place& place) {
     for (size_t i = 0; i < dict.items.size(); i += 2) {
-      const PickleValue& key = item(dict, i);
-      const PickleValue& value = item(dict, i + 1);
-      const std::string text = key_text(key, name);
+      if (const auto text = key_text(pickle_, pickle_.item(dict, i)))
+        add_item(dict, i + 1, place.part(*text));
+      else
+        add_unnamed(pickle_.item(dict, i), place.part(fmt::format("<key {}>", i / 2)));
+    }
+  }
+  void add_unnamed(const PickleValue& key, const Place& place) {
+    add_unreadable(place, key,
+                   {Code::kUnimplemented,
+                    fmt::format("has {} as its key, expected a string, a number, or a short tuple",
+                                kind_name(key.kind))});
+  }
+
+  // A value that a function or class makes.
+  void add_made(const PickleValue& value, const Place& place) {
+    const GlobalName callee = pickle_.global_name(*pickle_.part(value, kCallee));
+    const PickleValue& arguments = *pickle_.part(value, kArguments);
+    const auto function = function_of(callee);
+    if (value.kind == Kind::kCall && function)
+      return add_result(value, *function, arguments, place);
+    if (is_script_class(callee)) return add_script_object(value, place);
+    add_parts(value, place);
+  }
+
+  void add_script_object(const PickleValue& object, const Place& place) {
+    const PickleValue* const state = pickle_.part(object, kState);
+    if (state == nullptr) return;
+    if (state->kind != Kind::kDict) return add_item(object, kState, place.deeper());
+    for (size_t i = 0; i < state->items.size(); i += 2) {
+      const PickleValue& key = pickle_.item(*state, i);
       // Every module has it, and no state_dict.
-      if (is_module && text == "training" && value.kind == Kind::kBool) continue;
-      if (text.empty()) fail(key, name, "has an empty key");
-      add(value, joined(name, text), depth + 1);
+      const bool is_mode =
+          key.text == "training" && pickle_.item(*state, i + 1).kind == Kind::kBool;
+      if (is_mode) continue;
+      const auto text = key_text(pickle_, key);
+      if (text) add_item(*state, i + 1, place.part(*text));
     }
   }
 
-  void add_object(const PickleValue& object, const std::string& name, size_t depth) {
-    if (object.items.size() != 2) return;  // It has no state.
-    const PickleValue& state = item(object, 1);
-    if (state.kind == Kind::kDict) return add_dict(state, name, depth + 1, true);
-    add(state, name, depth + 1);
+  // An object of any class: the items of one that is a container, too, or else its attributes.
+  void add_parts(const PickleValue& object, const Place& place) {
+    if (object.items[kDictItems] != kNoItem)
+      return add_dict(*pickle_.part(object, kDictItems), place);
+    if (object.items[kListItems] != kNoItem)
+      return add_sequence(*pickle_.part(object, kListItems), place);
+    const std::vector<const PickleValue*> attributes = attributes_of(pickle_, object);
+    for (const PickleValue* const each : attributes) {
+      spend(each->items.size());
+      if (const auto module = module_parts(pickle_, *each))
+        add_module(*module, place);
+      else
+        add_dict(*each, place);
+    }
+    if (!attributes.empty()) return;
+    if (object.kind == Kind::kObject && object.items[kState] == kNoItem)
+      add_subclass_of_value(object, place);
+    else
+      refuse_object(object);
+  }
+  // An object of a class that is derived from a tuple, a string or a number: what it is made of.
+  void add_subclass_of_value(const PickleValue& object, const Place& place) {
+    const PickleValue& arguments = *pickle_.part(object, kArguments);
+    if (arguments.items.empty()) refuse_object(object);
+    if (arguments.items.size() == 1) return add_item(arguments, 0, place.deeper());
+    add_sequence(arguments, place);
+  }
+  [[noreturn]] void refuse_object(const PickleValue& object) const {
+    const PickleValue& callee = *pickle_.part(object, kCallee);
+    const std::string name = callee.kind == Kind::kGlobal ? python_name(pickle_.global_name(callee))
+                                                          : kind_name(callee.kind);
+    refuse_value(object.kind == Kind::kCall
+                     ? fmt::format("is made by {}, which crochet does not call", name)
+                     : fmt::format("is an object of {} without attributes", name));
   }
 
-  void add_call(const PickleValue& call, const std::string& name, size_t depth) {
-    const PickleValue& global = item(call, 0);
-    add_result(call, global, item(call, 1), name, depth);
+  // As in a state_dict.
+  void add_module(const ModuleParts& module, const Place& place) {
+    for (const PickleValue* const dict : {module.parameters, module.buffers, module.modules}) {
+      for (size_t i = 0; i < dict->items.size(); i += 2) {
+        Place part = place.part(key_text(pickle_, pickle_.item(*dict, i)).value_or("?"));
+        part.separator = '.';
+        add_item(*dict, i + 1, part);
+      }
+    }
   }
 
-  void add_result(const PickleValue& call, const PickleValue& global, const PickleValue& arguments,
-                  const std::string& name, size_t depth) {
-    const auto function = function_of(global.text);
-    if (!function)
-      fail(call, name, fmt::format("is a call of {}", escape_name(python_name(global.text))));
+  void add_result(const PickleValue& call, TorchFunction function, const PickleValue& arguments,
+                  const Place& place) {
     const auto check_count = [&](size_t count) {
       if (arguments.items.size() < count)
-        fail(call, name,
-             fmt::format("is {} of {} values, expected {}", python_name(global.text),
-                         arguments.items.size(), count));
+        fail_value(fmt::format("is made of {} values, expected {}", arguments.items.size(), count));
     };
-    switch (*function) {
-      case Function::kNoData:
+    switch (function) {
+      case TorchFunction::kNoData:
         return;
-      case Function::kFirstArgument:
+      case TorchFunction::kFirstArgument:
         check_count(1);
-        return add(item(arguments, 0), name, depth + 1);
-      case Function::kSubclass:
+        return add_item(arguments, 0, place.deeper());
+      case TorchFunction::kPairs:
+        return add_pairs(call, arguments, place);
+      case TorchFunction::kSubclass:
         check_count(3);
-        return add_subclass(call, arguments, name, depth);
-      case Function::kTensor:
+        return add_subclass(call, arguments, place);
+      case TorchFunction::kOldTensor:
+        check_count(4);
+        return put(place, tensors_.read(arguments, TensorForm::kOld));
+      case TorchFunction::kTensor:
         check_count(6);
-        return add_tensor(call, arguments, nullptr, name);
-      case Function::kTypedTensor:
+        return put(place, tensors_.read(arguments, TensorForm::kUntyped));
+      case TorchFunction::kTypedTensor:
         check_count(7);
-        return add_tensor(call, arguments, &item(arguments, 6), name);
+        return put(place, tensors_.read(arguments, TensorForm::kTyped));
     }
+  }
+
+  // A dict of a list of pairs, as Python 2 wrote it, or of items that were set.
+  void add_pairs(const PickleValue& call, const PickleValue& arguments, const Place& place) {
+    if (!arguments.items.empty()) {
+      const PickleValue& pairs = pickle_.item(arguments, 0);
+      spend(pairs.items.size());
+      for (size_t i = 0; i < pairs.items.size(); ++i) {
+        const PickleValue& pair = pickle_.item(pairs, i);
+        if (pair.items.size() != 2 || (pair.kind != Kind::kList && pair.kind != Kind::kTuple))
+          refuse_value("is a dict of something else than pairs");
+        if (const auto text = key_text(pickle_, pickle_.item(pair, 0)))
+          add_item(pair, 1, place.part(*text));
+        else
+          add_unnamed(pickle_.item(pair, 0), place.part(fmt::format("<key {}>", i)));
+      }
+    }
+    if (const PickleValue* const items = pickle_.part(call, kDictItems)) add_dict(*items, place);
   }
 
   // A tensor with attributes: _rebuild_from_type_v2(function, class, arguments, state).
-  void add_subclass(const PickleValue& call, const PickleValue& arguments, const std::string& name,
-                    size_t depth) {
-    const PickleValue& function = item(arguments, 0);
-    const PickleValue& type = item(arguments, 1);
-    const PickleValue& inner = item(arguments, 2);
-    if (function.kind != Kind::kGlobal || type.kind != Kind::kGlobal || inner.kind != Kind::kTuple)
-      fail(call, name, "is not made by a function, a class and a tuple");
-    if (!is_tensor_class(type.text))
-      refuse(call, name,
-             fmt::format("is a {}, expected a tensor", escape_name(python_name(type.text))));
-    if (depth > kMaxDepth) fail(call, name, fmt::format("is nested deeper than {}", kMaxDepth));
-    add_result(call, function, inner, name, depth + 1);
-  }
-
-  // The numbers of a tuple, or of a torch.Size.
-  std::vector<int64_t> numbers(const PickleValue& call, const PickleValue& value,
-                               std::string_view name) const {
-    if (value.kind == Kind::kCall && item(value, 0).text == "torch\nSize" &&
-        item(value, 1).items.size() == 1 && item(item(value, 1), 0).kind == Kind::kTuple)
-      return numbers(call, item(item(value, 1), 0), name);
-    if (value.kind != Kind::kTuple)
-      fail(call, name,
-           fmt::format("has {} for sizes or strides, expected a tuple", kind_name(value.kind)));
-    if (value.items.size() > kMaxRank)
-      fail(call, name,
-           fmt::format("has {} dimensions, expected at most {}", value.items.size(), kMaxRank));
-    std::vector<int64_t> found;
-    for (size_t i = 0; i < value.items.size(); ++i) {
-      const PickleValue& number = item(value, i);
-      if (number.kind != Kind::kInt || number.integer < 0)
-        fail(call, name, "has a size or stride that is not an int from 0");
-      found.push_back(number.integer);
-    }
-    return found;
-  }
-
-  // Views that must be computed: conj() and neg() of complex numbers.
-  void check_flags(const PickleValue& call, const PickleValue& flags, std::string_view name) const {
-    if (flags.kind != Kind::kDict) fail(call, name, "has metadata that is not a dict");
-    for (size_t i = 1; i < flags.items.size(); i += 2)
-      if (const PickleValue& flag = item(flags, i); flag.kind != Kind::kBool || flag.integer != 0)
-        refuse(call, name,
-               "is a conjugated or negated view, whose elements are not stored: save "
-               "tensor.resolve_conj().resolve_neg()");
-  }
-
-  void add_tensor(const PickleValue& call, const PickleValue& arguments, const PickleValue* dtype,
-                  const std::string& name) {
-    const size_t flags = dtype == nullptr ? 6 : 7;
-    if (arguments.items.size() > flags) check_flags(call, item(arguments, flags), name);
-    const PickleValue& storage = item(arguments, 0);
-    if (storage.kind != Kind::kPersistent)
-      fail(call, name, fmt::format("has {} for its storage", kind_name(storage.kind)));
-    const PickleValue& offset = item(arguments, 1);
-    if (offset.kind != Kind::kInt || offset.integer < 0)
-      fail(call, name, "has an offset that is not an int from 0");
-    View view{offset.integer, numbers(call, item(arguments, 2), name),
-              numbers(call, item(arguments, 3), name)};
-    if (view.sizes.size() != view.strides.size())
-      fail(call, name,
-           fmt::format("has {} sizes and {} strides", view.sizes.size(), view.strides.size()));
-    const TorchType* type = nullptr;
-    if (dtype != nullptr) {
-      type = dtype->kind == Kind::kGlobal ? find_torch_dtype(dtype->text) : nullptr;
-      if (type == nullptr) fail(call, name, "has a dtype that torch does not have");
-    }
-    const int32_t number = storage_of(call, item(storage, 0), type, name);
-    put_view(call, view, *type, number, name);
-  }
-
-  // The index of the storage with this identifier, ("storage", class, key, device, count). Sets the
-  // type if that is the class's.
-  int32_t storage_of(const PickleValue& call, const PickleValue& id, const TorchType*& type,
-                     const std::string& name) {
-    if (id.kind != Kind::kTuple || id.items.size() != 5 || item(id, 0).kind != Kind::kString ||
-        item(id, 0).text != "storage" || item(id, 1).kind != Kind::kGlobal ||
-        item(id, 2).kind != Kind::kString || item(id, 4).kind != Kind::kInt)
-      fail(call, name,
-           "has a storage that is not (\"storage\", class, key, device, number of elements)");
-    const PickleValue& storage_class = item(id, 1);
-    uint64_t unit = 1;
-    if (storage_class.text != kUntypedStorage) {
-      const TorchType* const stored = find_torch_storage(storage_class.text);
-      if (stored == nullptr)
-        fail(call, name,
-             fmt::format("has a storage of the class {}",
-                         escape_name(python_name(storage_class.text))));
-      unit = stored->size;
-      if (type == nullptr) type = stored;
-    }
-    if (type == nullptr) fail(call, name, "has a storage without a type");
-    const std::string entry_name = fmt::format("{}/data/{}", root_, item(id, 2).text);
-    const auto found = archive_.find(entry_name);
-    if (found == archive_.end())
-      fail(call, name,
-           fmt::format("has its elements in \"{}\", which is missing", escape_name(entry_name)));
-    check_plain(index_.path, entry_name, found->second);
-    uint64_t size = 0;
-    if (__builtin_mul_overflow(static_cast<uint64_t>(item(id, 4).integer), unit, &size) ||
-        size != found->second.size)
-      fail(call, name,
-           fmt::format("has a storage of {} elements of {} bytes, but \"{}\" has {} bytes",
-                       item(id, 4).integer, unit, escape_name(entry_name), found->second.size));
-    const auto [known, is_new] =
-        storages_.try_emplace(entry_name, static_cast<int32_t>(index_.storages.size()));
-    if (is_new) index_.storages.push_back({entry_name, found->second});
-    return known->second;
-  }
-
-  void put_view(const PickleValue& call, const View& view, const TorchType& type, int32_t number,
-                const std::string& name) {
-    const ZipEntry& storage = index_.storages[static_cast<size_t>(number)].entry;
-    const Shape shape = shape_of_view(call, view, name);
-    const auto num_elements = static_cast<uint64_t>(shape.num_elements());
-    StoredTensor entry;
-    entry.dtype = type.equivalent;
-    entry.shape = shape;
-    entry.offset = static_cast<int64_t>(storage.offset);
-    if (num_elements > 0) {
-      const uint64_t num_stored = storage.size / type.size;
-      const std::optional<uint64_t> end = end_of(view);
-      if (!end || *end > num_stored)
-        fail(call, name,
-             fmt::format("is {} from element {} on, but its storage has {} elements", shape,
-                         view.offset, num_stored));
-      if (num_elements > std::max(file_bytes_, kMinTensorBytes) / type.size)
-        fail(call, name,
-             fmt::format("is {} {}, more than the file has", dtype_name(type.equivalent), shape));
-      entry.offset += view.offset * static_cast<int64_t>(type.size);
-      entry.size = static_cast<int64_t>((*end - static_cast<uint64_t>(view.offset)) * type.size);
-    }
-    TorchLayout layout;
-    layout.storage = number;
-    layout.element_size = type.size;
-    if (num_elements > 0 && !is_row_major(view)) layout.strides = view.strides;
-    put(call, name, std::move(entry), std::move(layout));
-  }
-
-  Shape shape_of_view(const PickleValue& call, const View& view, std::string_view name) const {
-    try {
-      return Shape(view.sizes);
-    } catch (const InvalidArgumentError& error) {
-      fail(call, name, error.what());
-    }
-  }
-
-  // The end of the last element, in elements of the storage; unset if it is beyond int64.
-  // Requires: there is an element.
-  static std::optional<uint64_t> end_of(const View& view) {
-    int64_t last = view.offset;
-    for (size_t i = 0; i < view.sizes.size(); ++i) {
-      int64_t distance = 0;
-      if (__builtin_mul_overflow(view.sizes[i] - 1, view.strides[i], &distance) ||
-          __builtin_add_overflow(last, distance, &last))
-        return std::nullopt;
-    }
-    return static_cast<uint64_t>(last) + 1;
+  void add_subclass(const PickleValue& call, const PickleValue& arguments, const Place& place) {
+    const PickleValue& type = pickle_.item(arguments, 1);
+    const PickleValue& inner = pickle_.item(arguments, 2);
+    const auto function = function_of(pickle_.global_name(pickle_.item(arguments, 0)));
+    if (!function || inner.kind != Kind::kTuple)
+      refuse_value("is a tensor that is not made by a known function");
+    if (!is_tensor_class(pickle_.global_name(type)))
+      refuse_value(
+          fmt::format("is a {}, expected a tensor", python_name(pickle_.global_name(type))));
+    if (place.depth > kMaxDepth) refuse_value(fmt::format("is nested deeper than {}", kMaxDepth));
+    add_result(call, *function, inner, place.deeper());
   }
 
   const Pickle& pickle_;
-  const ZipDirectory& archive_;
-  const std::string& root_;
   const std::string& document_;
-  const uint64_t file_bytes_;
+  const TorchTensors tensors_;
   uint64_t budget_;
+  std::vector<bool> is_open_;  // By value: the walk is within it.
   TorchIndex& index_;
-  char separator_ = '/';
-  std::map<std::string, int32_t, std::less<>> storages_;  // By the names of their zip entries.
 };
 
 }  // namespace
 
-bool is_known_to_torch(std::string_view global) {
-  return global == kOrderedDict || global == kUntypedStorage || function_of(global) ||
-         is_script_class(global) || is_tensor_class(global) ||
-         find_torch_dtype(global) != nullptr || find_torch_storage(global) != nullptr;
-}
-
-void add_torch_values(const Pickle& pickle, const ZipDirectory& archive, const std::string& root,
-                      const std::string& document, uint64_t pickle_bytes, uint64_t file_bytes,
+void add_torch_values(const Pickle& pickle, const std::string& document, uint64_t file_bytes,
                       TorchIndex& index) {
-  ValueWalk(pickle, archive, root, document, pickle_bytes, file_bytes, index).run();
+  ValueWalk(pickle, document, file_bytes, index).run();
 }
 
 }  // namespace crochet::inline v0::internal

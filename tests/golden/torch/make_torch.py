@@ -6,9 +6,14 @@
 Next to each is a safetensors file with the same tensors, for the tests to compare.
 """
 
+import argparse
 import collections
+import datetime
+import enum
 import os
+import pathlib
 
+import numpy
 import torch
 from safetensors.torch import save_file, save_model
 
@@ -44,6 +49,63 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         return self.head(self.norm(self.fc(x)))
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Weights(dict):
+    """As Lightning's hyperparameters: a dict of a class of its own."""
+
+
+Point = collections.namedtuple("Point", ["x", "y"])
+
+
+def trainer():
+    """What a trainer adds to the state_dict, and what crochet reads or lists of it."""
+    cycle = {"inner": [1, "two"]}
+    cycle["inner"].append(cycle)
+    slots = Weights(a=torch.ones(1), b=2)
+    slots.attribute = "left out"
+    return {
+        "model": {"w": counting(torch.float32, (2, 2))},
+        "args": argparse.Namespace(lr=0.5, layers=[2, 3], path=pathlib.PurePosixPath("x")),
+        "best": numpy.float64(0.75),
+        "bytes": b"x",
+        "color": Color.RED,
+        "complex": 1j,
+        "cycle": cycle,
+        "date": datetime.datetime(2024, 1, 1),
+        "default": collections.defaultdict(int, {"a": 1}),
+        "deque": collections.deque([1, 2]),
+        "expanded": torch.zeros(1).expand(4096, 4096),
+        "function": torch.nn.functional.relu,
+        "huge": 1 << 70,
+        "hyper": slots,
+        "keys": {("a", 1): 1, True: 2, 2.5: 3, None: 4, 7: 5, "": 6, frozenset([1]): 7},
+        "large": (1 << 64) - 1,
+        "module": torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False)),
+        "numpy": numpy.ones(3),
+        "point": Point(torch.ones(1), 2),
+        "range": range(3),
+        "rng": torch.get_rng_state()[:4],
+        "set": {1, 2},
+        "seed": 1 << 63,
+        "sparse": torch.ones(2).to_sparse(),
+        "twice/a": 1,
+        "twice": {"a": 2},
+        "version": torch.__version__,
+    }
+
+
+def save_trainers():
+    torch.save(trainer(), path("trainer.pt"))
+    for protocol in (3, 4, 5):
+        torch.save(trainer(), path(f"trainer{protocol}.pt"), pickle_protocol=protocol)
+    torch.save(trainer(), path("trainer_legacy.pt"), _use_new_zipfile_serialization=False)
+    torch.save(views(), path("views_legacy.pt"), _use_new_zipfile_serialization=False)
+    torch.save(views(), path("views_legacy4.pt"), _use_new_zipfile_serialization=False, pickle_protocol=4)
 
 
 def save_both(name, tensors):
@@ -102,10 +164,11 @@ def main():
     module = torch.jit.load(path("libtorch_module.pt")).state_dict()
     save_file({key: value.clone() for key, value in module.items()}, path("libtorch_module.safetensors"))
 
-    # What crochet refuses, by name.
+    save_trainers()
     torch.save(Net(), path("module.pt"))
     torch.save({"w": torch.ones(2)}, path("legacy.pt"), _use_new_zipfile_serialization=False)
-    torch.save({"w": torch.ones(2)}, path("protocol4.pt"), pickle_protocol=4)
+
+    # What crochet lists as unreadable.
     torch.save({"w": torch.quantize_per_tensor(torch.ones(2), 0.5, 0, torch.quint8)}, path("quantized.pt"))
     torch.save({"w": torch.ones(2).to_sparse()}, path("sparse.pt"))
     torch.save({"w": torch.ones(2, dtype=torch.complex64).conj()}, path("conjugated.pt"))

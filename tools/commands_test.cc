@@ -87,7 +87,7 @@ TEST_F(CommandsTest, ListAsJson) {
   EXPECT_EQ(first["step"], 20);
   EXPECT_EQ(first["unix_time"], kTime + 20);
   EXPECT_EQ(first["newest"], false);
-  EXPECT_EQ(first["damage"], Json::array());
+  EXPECT_EQ(first["problems"], Json::array());
   EXPECT_EQ(first["metrics"]["loss"], 0.25);
   EXPECT_EQ(first["metrics"]["odd"], "NaN");
   EXPECT_EQ(first["size_bytes"], files_.file_size("run/model.ckpt-20.index") +
@@ -302,7 +302,7 @@ TEST_F(CommandsTest, VerifyReportsAllDamage) {
   EXPECT_THAT(quiet.out + quiet.err, IsEmpty());
   const Json json = run({"verify", "--json", "run"}).json();
   EXPECT_EQ(json["sound"], false);
-  EXPECT_EQ(json["checkpoints"][0]["damage"].size(), 2u);
+  EXPECT_EQ(json["checkpoints"][0]["problems"].size(), 2u);
   EXPECT_EQ(json["checkpoints"][1]["sound"], true);
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "crochet/base/command_line.h"
 #include "crochet/base/pending_signal.h"
@@ -87,10 +87,27 @@ Entry stored(const CheckpointReader& reader, const std::string& name, const Tens
   return {.type = {info.dtype, info.shape}, .read = [&reader, name] { return reader.read(name); }};
 }
 
+// Nothing is left out of a copy unless the user says so.
+void check_all_can_be_read(const CheckpointReader& reader, const NameFilter& filter) {
+  constexpr size_t kMaxOptions = 20;
+  UnreadableValues wanted = reader.unreadable();
+  std::erase_if(wanted, [&](const auto& each) { return !filter.takes(each.first); });
+  if (wanted.empty()) return;
+  std::vector<std::string> options;
+  for (const auto& [name, value] : wanted) options.push_back(ignore_option(name));
+  throw_error(
+      wanted.begin()->second.code,
+      fmt::format("{}: cannot be copied whole: {}; to leave that out, {}", reader.prefix(),
+                  fmt::join(unread_lines(wanted), "; "),
+                  options.size() > kMaxOptions ? "select what to copy by --only or --ignore"
+                                               : fmt::format("add {}", fmt::join(options, " "))));
+}
+
 Entries selected(const CheckpointReader& reader, const ConvertOptions& options) {
   std::vector<std::string> names;
   for (const auto& [name, info] : reader.tensors())
     if (options.filter.takes(name)) names.push_back(name);
+  check_all_can_be_read(reader, options.filter);
   if (names.empty() && !reader.tensors().empty())
     throw NotFoundError(fmt::format("{}: no such tensor in this checkpoint", reader.prefix()));
   Entries entries;

@@ -61,14 +61,18 @@ class Comparer {
 
   std::set<std::string> names() const {
     std::set<std::string> names;
-    for (const CheckpointReader* const reader : {&a_, &b_})
+    for (const CheckpointReader* const reader : {&a_, &b_}) {
       for (const auto& [name, info] : reader->tensors())
         if (options_.filter.takes(name)) names.insert(name);
+      for (const auto& [name, value] : reader->unreadable())
+        if (options_.filter.takes(name)) names.insert(name);
+    }
     return names;
   }
 
   std::optional<Finding> look_at(const std::string& name) {
     const auto in_a = a_.tensors().find(name), in_b = b_.tensors().find(name);
+    if (!can_be_compared(name)) return std::nullopt;
     Finding finding;
     finding.name = name;
     finding.kind = in_b == b_.tensors().end()   ? kOnlyInA
@@ -89,6 +93,16 @@ class Comparer {
  private:
   CheckpointReader open(const std::string& path) const {
     return CheckpointReader(internal::chosen_checkpoint(context_.files(), path), context_.files());
+  }
+  // False, with a complaint, for a value that one of them has but cannot be read.
+  bool can_be_compared(const std::string& name) {
+    for (const CheckpointReader* const reader : {&a_, &b_})
+      if (const auto found = reader->unreadable().find(name); found != reader->unreadable().end()) {
+        had_trouble_ = true;
+        context_.complain(fmt::format("{}: \"{}\" {}", reader->prefix(), name, found->second.why));
+        return false;
+      }
+    return true;
   }
   std::optional<Tensor> read(const CheckpointReader& reader, const std::string& name) {
     ReadResult result = read_if_sound(reader, name);

@@ -40,7 +40,7 @@ struct Row {
 };
 
 std::string state_text(const Inspection& inspection, bool verified) {
-  if (!inspection.is_sound()) return "damaged";
+  if (!inspection.is_sound()) return verdict_name(inspection.verdict());
   return verified && inspection.has_checksums ? "sound" : "ok";
 }
 
@@ -99,8 +99,6 @@ Json as_json(const Row& row) {
   if (found.sidecar)
     for (const auto& [name, value] : found.sidecar->metrics)
       metrics[json_text(name)] = to_json(value);
-  Json damage = Json::array();
-  for (const std::string& line : row.inspection.damage) damage.push_back(json_text(line));
   return {{"prefix", json_text(found.prefix)},
           {"format", checkpoint_format_name(found.format)},
           {"step", found.step ? Json(*found.step) : Json()},
@@ -111,7 +109,8 @@ Json as_json(const Row& row) {
           {"pinned", is_pinned(found)},
           {"preserved", found.sidecar && found.sidecar->preserved},
           {"has_checksums", row.inspection.has_checksums},
-          {"damage", std::move(damage)},
+          {"problems", problems_json(row.inspection)},
+          {"unread", json_lines(row.inspection.unread)},
           {"metrics", std::move(metrics)}};
 }
 
@@ -139,12 +138,16 @@ int list(const Context& context, const ListOptions& options) {
   const auto of_run = internal::of_one_run(context.files(), *directory, found);
   const auto newest = of_run.empty() ? std::nullopt : std::optional(of_run.back().prefix);
   std::vector<Row> rows;
+  int code = kSuccess;
   for (const internal::FoundCheckpoint& each : found) {
     const Depth depth = options.verify ? Depth::kEverything : Depth::kOutside;
     Inspection inspection = inspect(context.files(), each, depth);
     if (inspection.is_gone) continue;
     rows.push_back({each, std::move(inspection), newest == each.prefix});
-    for (const std::string& line : rows.back().inspection.damage) context.complain(line);
+    code = exit_code(code, rows.back().inspection);
+    for (const Problem& problem : rows.back().inspection.problems) context.complain(problem.text);
+    for (const std::string& line : rows.back().inspection.unread)
+      context.complain(fmt::format("{}: not read: {}", each.prefix, line));
   }
   if (options.newest_first) std::ranges::reverse(rows);
   if (context.json())
@@ -152,8 +155,7 @@ int list(const Context& context, const ListOptions& options) {
   else if (!rows.empty())
     context.print(as_text(rows, options));
   if (rows.empty()) context.complain(options.path + ": no checkpoint in this directory");
-  const auto is_damaged = [](const Row& row) { return !row.inspection.is_sound(); };
-  return rows.empty() || std::ranges::any_of(rows, is_damaged) ? kNegative : kSuccess;
+  return rows.empty() ? kNegative : code;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include "tools/name_filter.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include <fnmatch.h>
 
@@ -16,6 +18,19 @@ bool NameFilter::takes(const std::string& name) const {
   const auto matches = [&](const std::string& pattern) { return matches_glob(pattern, name); };
   return (only.empty() || std::ranges::any_of(only, matches)) &&
          std::ranges::none_of(ignore, matches);
+}
+
+std::string ignore_option(const std::string& name) {
+  std::string glob, quoted;
+  for (const char c : name)
+    glob +=
+        (std::string_view("*?[\\").find(c) != std::string::npos ? "\\" : "") + std::string(1, c);
+  for (const char c : glob) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  const bool is_plain = !glob.empty() && std::ranges::all_of(glob, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("/._-+:,@%").find(static_cast<char>(c)) != std::string::npos;
+  });
+  return "--ignore " + (is_plain ? glob : "'" + quoted + "'");
 }
 
 void add_repeated_option(CLI::App& command, const char* name, std::vector<std::string>& values,

@@ -22,6 +22,9 @@ struct NameFilter {
   bool takes(const std::string& name) const;
 };
 
+// The option that omits exactly this name, for a shell: "--ignore args", "--ignore 'a\\*b'".
+std::string ignore_option(const std::string& name);
+
 // Adds an option that may be given again, each time with one value.
 void add_repeated_option(CLI::App& command, const char* name, std::vector<std::string>& values,
                          const char* type, const char* help);

@@ -49,7 +49,7 @@ struct RepairOptions {
 struct Outcome {
   struct Checkpoint {
     internal::FoundCheckpoint found;
-    std::vector<std::string> damage;
+    std::vector<Problem> problems;
     std::string suffix = {};  // Of its files, once they are set aside.
   };
   struct Leftover {
@@ -102,7 +102,7 @@ CheckpointState right_state(FileSystem& files, const Outcome& outcome,
   std::map<std::string, double> sound;
   std::string newest;
   for (const auto& each : outcome.checkpoints)
-    if (each.damage.empty()) {
+    if (each.problems.empty()) {
       sound[each.found.prefix] = each.found.unix_time;
       newest = each.found.prefix;  // They are sorted by step.
     }
@@ -131,6 +131,18 @@ bool names_the_same(const CheckpointState& right, const std::optional<Checkpoint
   return paths == now->all_model_checkpoint_paths;
 }
 
+// Throws: an error for a checkpoint that cannot be judged, since nothing may be changed then.
+std::vector<Problem> problems_of(FileSystem& files, const internal::FoundCheckpoint& checkpoint) {
+  const Inspection found = inspect(files, checkpoint, Depth::kEverything);
+  for (const Problem& each : found.problems)
+    if (!is_bad(each.verdict))
+      throw FailedPreconditionError(
+          fmt::format("{}: {}: {}; no file was changed: move it away, or name other checkpoints "
+                      "with --basename",
+                      checkpoint.prefix, verdict_name(each.verdict), each.text));
+  return found.problems;
+}
+
 // `files` is the open directory, in which all but data on other disks is.
 Outcome examine(FileSystem& all_files, FileSystem& files, const std::string& directory,
                 const RepairOptions& options) {
@@ -140,8 +152,8 @@ Outcome examine(FileSystem& all_files, FileSystem& files, const std::string& dir
   bool any_sound = false;
   for (const internal::FoundCheckpoint& each : found) {
     if (each.basename != outcome.basename || !internal::step_of_prefix(each.prefix)) continue;
-    outcome.checkpoints.push_back({each, inspect(files, each, Depth::kEverything).damage});
-    any_sound = any_sound || outcome.checkpoints.back().damage.empty();
+    outcome.checkpoints.push_back({each, problems_of(files, each)});
+    any_sound = any_sound || outcome.checkpoints.back().problems.empty();
   }
   if (any_sound) {
     const auto now = state_now(files, directory);
@@ -162,7 +174,7 @@ void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
     replace_file(files, join_path(outcome.directory, kStateFile), to_text(*outcome.state));
   if (outcome.state && options.set_aside)
     for (auto& each : outcome.checkpoints)
-      if (!each.damage.empty()) each.suffix = directory.set_aside(each.found.prefix).value_or("");
+      if (!each.problems.empty()) each.suffix = directory.set_aside(each.found.prefix).value_or("");
   if (!options.clean) return;
   remove_leftovers(all_files, directory.path(), outcome.basename, kStateFile);
   for (auto& leftover : outcome.leftovers) leftover.removed = !all_files.exists(leftover.path);
@@ -170,7 +182,7 @@ void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
 
 // Something that this command can do, with one option or another.
 bool has_work(const Outcome& outcome) {
-  const auto is_damaged = [](const auto& each) { return !each.damage.empty(); };
+  const auto is_damaged = [](const auto& each) { return !each.problems.empty(); };
   return !outcome.state_was_right || !outcome.leftovers.empty() ||
          std::ranges::any_of(outcome.checkpoints, is_damaged);
 }
@@ -191,9 +203,10 @@ std::string as_text(const Outcome& outcome, const RepairOptions& options) {
   std::string text;
   for (const auto& each : outcome.checkpoints) {
     const std::string prefix = printable(each.found.prefix);
-    if (each.damage.empty()) text += prefix + ": sound\n";
-    for (const std::string& line : each.damage)
-      text += fmt::format("{}: damaged: {}\n", prefix, printable_text(line));
+    if (each.problems.empty()) text += prefix + ": sound\n";
+    for (const Problem& problem : each.problems)
+      text += fmt::format("{}: {}: {}\n", prefix, verdict_name(problem.verdict),
+                          printable_text(problem.text));
     if (!each.suffix.empty())
       text += fmt::format("{}: set aside: its files now end in {}\n", prefix, each.suffix);
   }
@@ -219,11 +232,9 @@ Json state_json(const Outcome& outcome, const RepairOptions& options) {
 Json as_json(const Outcome& outcome, const RepairOptions& options) {
   Json checkpoints = Json::array(), leftovers = Json::array();
   for (const auto& each : outcome.checkpoints) {
-    Json damage = Json::array();
-    for (const std::string& line : each.damage) damage.push_back(json_text(line));
     checkpoints.push_back({{"prefix", json_text(each.found.prefix)},
-                           {"sound", each.damage.empty()},
-                           {"damage", std::move(damage)},
+                           {"sound", each.problems.empty()},
+                           {"problems", problems_json({.problems = each.problems})},
                            {"set_aside", !each.suffix.empty()}});
   }
   for (const auto& leftover : outcome.leftovers)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet show: the tensors of a checkpoint.
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -37,13 +38,24 @@ struct ShowOptions {
 
 struct Row {
   std::string name;
-  TensorInfo info;
+  // Unset for a value that is not a tensor.
+  std::optional<TensorInfo> info = {};
   // The next fields need the elements, and are empty if those are not requested, or damaged.
   std::optional<Statistics> statistics = {};
   std::vector<Number> values = {};
   std::string problem = {};
   bool is_damaged = false;
+  bool is_missing = false;
 };
+
+// A value that cannot be read, whatever is wanted of it.
+Row look_at(const CheckpointReader& reader, const std::string& name, const UnreadableValue& value) {
+  Row row{.name = name, .problem = value.why, .is_damaged = value.code == Code::kDataLoss};
+  row.is_missing = value.code == Code::kNotFound;
+  if (const auto tensor = reader.tensors().find(name); tensor != reader.tensors().end())
+    row.info = tensor->second;
+  return row;
+}
 
 Row look_at(const CheckpointReader& reader, const std::string& name, const TensorInfo& info,
             const ShowOptions& options) {
@@ -62,7 +74,7 @@ std::string values_text(const Row& row) {
   std::string text;
   for (const Number& value : row.values) text += (text.empty() ? "" : " ") + exact_text(value);
   const auto num_values = static_cast<int64_t>(row.values.size());
-  return num_values < row.info.shape.num_elements() ? text + " ..." : text;
+  return num_values < row.info->shape.num_elements() ? text + " ..." : text;
 }
 
 // The number of elements that are not finite: "2 nan", "1 nan, 3 inf".
@@ -75,12 +87,14 @@ std::string not_finite_text(const Statistics& statistics) {
 }
 
 std::vector<std::string> cells(const Row& row, const ShowOptions& options) {
-  std::vector<std::string> cells = {dtype_name(row.info.dtype), to_string(row.info.shape)};
+  std::vector<std::string> cells = {"-", "-"};
+  if (row.info) cells = {dtype_name(row.info->dtype), to_string(row.info->shape)};
   const Statistics statistics = row.statistics.value_or(Statistics());
   if (!options.no_stats)
     for (const Number& number : {statistics.min, statistics.max, statistics.mean})
       cells.push_back(short_text(number));
   const std::string remark = row.is_damaged         ? "damaged"
+                             : row.is_missing       ? "missing"
                              : !row.problem.empty() ? "cannot be read"
                                                     : not_finite_text(statistics);
   cells.push_back(printable(row.name) + (remark.empty() ? "" : " (" + remark + ")"));
@@ -97,15 +111,17 @@ std::string as_text(const std::vector<Row>& rows, const ShowOptions& options) {
   for (const Row& row : rows) {
     table.add(cells(row, options));
     if (!row.values.empty()) table.add_note(values_text(row));
+    if (!row.problem.empty() && !row.is_damaged && !row.is_missing)
+      table.add_note(printable_text(row.problem));
   }
   return table.text();
 }
 
 Json as_json(const Row& row, const ShowOptions& options) {
   Json json = {{"name", json_text(row.name)},
-               {"type", dtype_name(row.info.dtype)},
-               {"shape", row.info.shape.dimensions()},
-               {"num_slices", row.info.num_slices}};
+               {"type", row.info ? Json(dtype_name(row.info->dtype)) : Json()},
+               {"shape", row.info ? Json(row.info->shape.dimensions()) : Json()},
+               {"num_slices", row.info ? row.info->num_slices : 0}};
   if (row.statistics) {
     json["min"] = to_json(row.statistics->min);
     json["max"] = to_json(row.statistics->max);
@@ -128,16 +144,32 @@ Json metadata_json(const CheckpointReader& reader) {
   return metadata;
 }
 
+// By name: tensors, and other values, which cannot be read.
+std::vector<Row> rows_of(const CheckpointReader& reader, const ShowOptions& options) {
+  std::vector<Row> rows;
+  const UnreadableValues& unreadable = reader.unreadable();
+  for (const auto& [name, info] : reader.tensors())
+    if (options.filter.takes(name) && !unreadable.contains(name))
+      rows.push_back(look_at(reader, name, info, options));
+  for (const auto& [name, value] : unreadable)
+    if (options.filter.takes(name)) rows.push_back(look_at(reader, name, value));
+  std::ranges::sort(rows, {}, &Row::name);
+  return rows;
+}
+
+std::string complaint(const CheckpointReader& reader, const Row& row) {
+  if (!reader.unreadable().contains(row.name)) return row.problem;
+  return fmt::format("{}: \"{}\" {}", reader.prefix(), row.name, row.problem);
+}
+
 int show(const Context& context, const ShowOptions& options) {
   const CheckpointReader reader(internal::chosen_checkpoint(context.files(), options.path),
                                 context.files());
-  std::vector<Row> rows;
+  const std::vector<Row> rows = rows_of(reader, options);
   bool any_damaged = false;
-  for (const auto& [name, info] : reader.tensors()) {
-    if (!options.filter.takes(name)) continue;
-    rows.push_back(look_at(reader, name, info, options));
-    if (!rows.back().is_damaged) continue;
-    context.complain(rows.back().problem);
+  for (const Row& row : rows) {
+    if (!row.is_damaged && !row.is_missing) continue;
+    context.complain(complaint(reader, row));
     any_damaged = true;
   }
   if (context.json()) {
@@ -150,7 +182,8 @@ int show(const Context& context, const ShowOptions& options) {
   } else if (!rows.empty()) {
     context.print(as_text(rows, options));
   }
-  const bool found_none = rows.empty() && !reader.tensors().empty();
+  const bool found_none =
+      rows.empty() && !(reader.tensors().empty() && reader.unreadable().empty());
   if (found_none) context.complain(reader.prefix() + ": no such tensor in this checkpoint");
   return found_none || any_damaged ? kNegative : kSuccess;
 }

@@ -62,11 +62,62 @@ TEST_F(TorchToolTest, ConvertDoesNotWriteFilesOfTorch) {
   EXPECT_THAT(result.err, HasSubstr("copy.pt: files of torch can be read, not written"));
 }
 
-TEST_F(TorchToolTest, ReportsAFileBeforeTorch16) {
-  put_file(files_, "old.pt", "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.");
-  const ToolRun result = run(files_, {"show", "old.pt"});
+// A file of a trainer: weights, and an object that only Python can make.
+class TrainerToolTest : public testing::Test {
+ protected:
+  TrainerToolTest() {
+    const std::string args = internal::pickled("args") + "cm\nMake\n)R";
+    const std::string odd = internal::pickled("it's*") + "cm\nMake\n)R";
+    put_file(files_, "net.pt",
+             internal::torch_archive("}(" + internal::pickled("w") + "K\x07" + args + odd + "u")
+                 .bytes());
+  }
+  MemoryFileSystem files_;
+};
+
+TEST_F(TrainerToolTest, ShowsWhatCannotBeReadWithTheReason) {
+  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
+           {"show", "net.pt"}, {"show", "--no-stats", "net.pt"}}) {
+    const ToolRun result = run(files_, options);
+    EXPECT_EQ(result.code, kSuccess) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("args (cannot be read)\n  is made by m.Make, which crochet "
+                                      "does not call (byte"));
+    EXPECT_THAT(result.out, HasSubstr("int64  []"));
+  }
+  const Json json = run(files_, {"show", "--json", "net.pt"}).json();
+  EXPECT_EQ(json["tensors"][0]["type"], nullptr);
+  EXPECT_THAT(json["tensors"][0]["problem"].get<std::string>(), HasSubstr("is made by m.Make"));
+}
+
+TEST_F(TrainerToolTest, VerifiesAndListsWhatIsNotRead) {
+  const ToolRun result = run(files_, {"verify", "net.pt"});
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(result.out, HasSubstr("net.pt: sound\nnet.pt: not read: \"args\""));
+  EXPECT_EQ(run(files_, {"verify", "--json", "net.pt"}).json()["checkpoints"][0]["unread"].size(),
+            2);
+}
+
+// The error has the options that leave out what cannot be copied, quoted for a shell.
+TEST_F(TrainerToolTest, ConvertAsksToLeaveOutWhatItCannotCopy) {
+  const ToolRun refused = run(files_, {"convert", "net.pt", "w.safetensors"});
+  EXPECT_EQ(refused.code, kTrouble);
+  EXPECT_THAT(refused.err,
+              HasSubstr("to leave that out, add --ignore args --ignore 'it'\\''s\\*'"));
+  EXPECT_FALSE(files_.exists("w.safetensors"));
+  const ToolRun result = run(
+      files_, {"convert", "--ignore", "args", "--ignore", "it's\\*", "net.pt", "w.safetensors"});
+  EXPECT_EQ(result.code, kSuccess) << result.err;
+  EXPECT_EQ(read_all(CheckpointReader("w.safetensors", files_)),
+            (TensorMap{{"w", Tensor::scalar<int64_t>(7)}}));
+  EXPECT_EQ(run(files_, {"convert", "--only", "w", "-f", "net.pt", "w.safetensors"}).code,
+            kSuccess);
+}
+
+TEST_F(TrainerToolTest, DiffDoesNotCallEqualWhatItCannotCompare) {
+  const ToolRun result = run(files_, {"diff", "net.pt", "net.pt"});
   EXPECT_EQ(result.code, kTrouble);
-  EXPECT_THAT(result.err, HasSubstr("old.pt: found the format of torch before 1.6"));
+  EXPECT_THAT(result.err, HasSubstr("net.pt: \"args\" is made by m.Make"));
+  EXPECT_EQ(run(files_, {"diff", "--only", "w", "net.pt", "net.pt"}).code, kSuccess);
 }
 
 }  // namespace

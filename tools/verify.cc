@@ -38,41 +38,43 @@ std::vector<internal::FoundCheckpoint> checkpoints_of(FileSystem& files, const s
 
 std::string as_text(const internal::FoundCheckpoint& checkpoint, const Inspection& inspection) {
   const std::string prefix = printable(checkpoint.prefix);
-  if (inspection.is_sound())
-    return fmt::format("{}: sound{}\n", prefix,
-                       inspection.has_checksums ? "" : ", as far as can be seen without checksums");
   std::string text;
-  for (const std::string& line : inspection.damage)
-    text += fmt::format("{}: damaged: {}\n", prefix, printable_text(line));
+  if (inspection.is_sound())
+    text = fmt::format("{}: sound{}\n", prefix,
+                       inspection.has_checksums ? "" : ", as far as can be seen without checksums");
+  for (const Problem& each : inspection.problems)
+    text +=
+        fmt::format("{}: {}: {}\n", prefix, verdict_name(each.verdict), printable_text(each.text));
+  for (const std::string& line : inspection.unread)
+    text += fmt::format("{}: not read: {}\n", prefix, printable_text(line));
   return text;
 }
 
 Json as_json(const internal::FoundCheckpoint& checkpoint, const Inspection& inspection) {
-  Json lines = Json::array();
-  for (const std::string& line : inspection.damage) lines.push_back(json_text(line));
   return {{"prefix", json_text(checkpoint.prefix)},
           {"format", checkpoint_format_name(checkpoint.format)},
           {"sound", inspection.is_sound()},
           {"has_checksums", inspection.has_checksums},
-          {"damage", std::move(lines)}};
+          {"problems", problems_json(inspection)},
+          {"unread", json_lines(inspection.unread)}};
 }
 
 int verify(const Context& context, const VerifyOptions& options) {
-  bool all_sound = true;
+  int code = kSuccess;
   Json checkpoints = Json::array();
   for (const std::string& path : options.paths)
     for (const internal::FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
       const Inspection found = inspect(context.files(), each, Depth::kEverything);
       if (found.is_gone) continue;
-      all_sound = all_sound && found.is_sound();
+      code = exit_code(code, found);
       if (context.json())
         checkpoints.push_back(as_json(each, found));
       else if (!options.quiet)
         context.print(as_text(each, found));
     }
   if (context.json())
-    context.print_json(Json{{"sound", all_sound}, {"checkpoints", std::move(checkpoints)}});
-  return all_sound ? kSuccess : kNegative;
+    context.print_json(Json{{"sound", code == kSuccess}, {"checkpoints", std::move(checkpoints)}});
+  return code;
 }
 
 }  // namespace

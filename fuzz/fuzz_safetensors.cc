@@ -3,7 +3,8 @@
 //
 // A safetensors file. Every tensor is read: once with the input as it is, and once with the first
 // eight bytes, the header's length, set so that the header ends at the last brace. Checksums in the
-// header are not corrected: they are optional.
+// header are not corrected: they are optional. And once as the index of several files, of which
+// "a" and "b/c" are there.
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "fuzz_target.h"
 
@@ -20,13 +21,24 @@ void fit_length(std::string& bytes) {
   for (size_t i = 0; i < kLengthBytes; ++i) bytes[i] = static_cast<char>(length >> (8 * i));
 }
 
-void read_all(std::string_view bytes) {
+std::string file_of(const std::string& json) {
+  std::string bytes(kLengthBytes, '\0');
+  bytes[0] = static_cast<char>(json.size());
+  return bytes + json + '\1';
+}
+
+void read_all(const std::string& path, std::string_view bytes) {
   MemoryFileSystem files;
-  put_file(files, "/fuzz.safetensors", bytes);
+  put_file(files, path, bytes);
+  put_file(files, "/a", file_of(R"({"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})"));
+  files.create_directories("/b");
+  put_file(files, "/b/c", file_of(R"({"b":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})"));
   expect_typed_errors([&] {
-    const CheckpointReader reader("/fuzz", files);
+    const CheckpointReader reader(path, files);
     for (const auto& tensor : reader.tensors())
       expect_typed_errors([&] { reader.read(tensor.first); });
+    for (const auto& value : reader.unreadable())
+      require(code_of_error([&] { reader.read(value.first); }) == value.second.code);
     reader.verify();
   });
 }
@@ -35,8 +47,9 @@ void read_all(std::string_view bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(as_text(data, size));
-  read_all(bytes);
+  read_all("/fuzz.safetensors", bytes);
+  read_all("/fuzz.safetensors.index.json", bytes);
   fit_length(bytes);
-  read_all(bytes);
+  read_all("/fuzz.safetensors", bytes);
   return 0;
 }

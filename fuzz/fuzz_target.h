@@ -35,6 +35,17 @@ int expect_typed_errors(const Parse& parse) {
   return 0;
 }
 
+// Calls `parse`, which must throw an Error; returns its code.
+template <typename Parse>
+Code code_of_error(const Parse& parse) {
+  try {
+    parse();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  __builtin_trap();
+}
+
 // Crashes the program unless `holds`: for invariants that every input must keep.
 inline void require(bool holds) {
   if (!holds) __builtin_trap();

@@ -109,9 +109,18 @@ std::map<std::string, std::string> safetensors() {
   for (int i = 0; i < 5000; ++i)
     shared += (i == 0 ? "{\"" : ",\"") + std::to_string(i) +
               R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
-  return {{"nested-tensor", safetensors_of("{\"a\":" + nested("[", "]") + "}")},
-          {"nested-metadata", safetensors_of("{\"__metadata__\":" + nested("{\"a\":", "}") + "}")},
-          {"many-empty", safetensors_of(shared + "}")}};
+  const std::string one = R"("dtype":"U8","shape":[],"data_offsets":[0,1])";
+  return {
+      {"null-metadata", safetensors_of("{\"__metadata__\":null,\"\":{" + one + "}}") + 'x'},
+      {"other-fields", safetensors_of(" {\"a\":{\"x\":[{\"y\":1}]," + one + "}}") + 'x'},
+      {"alias", safetensors_of("{\"__metadata__\":{\"b\":\"a\"},\"a\":{" + one + "}}") + 'x'},
+      {"unknown-type",
+       safetensors_of(R"({"a":{"dtype":"F7","shape":[8],"data_offsets":[0,1]}})") + 'x'},
+      {"index", R"({"metadata":null,"more":[{"weight_map":{}}],"weight_map":{"a":"a","b":"b/c",)"
+                R"("c":"gone","d":"../a","e":1,"f":"b/c"}})"},
+      {"nested-tensor", safetensors_of("{\"a\":" + nested("[", "]") + "}")},
+      {"nested-metadata", safetensors_of("{\"__metadata__\":" + nested("{\"a\":", "}") + "}")},
+      {"many-empty", safetensors_of(shared + "}")}};
 }
 
 std::string pickle_of(const std::string& operations) { return "\x80\x02" + operations + "."; }
@@ -128,14 +137,28 @@ std::map<std::string, std::string> torch_pickles() {
   for (uint32_t i = 0; i < 5000; ++i) keys += pickled(std::to_string(i)) + pickled(i);
   const RawTorchTensor expanded{
       .storage = "DoubleStorage", .count = 8, .sizes = {1 << 20, 2, 1}, .strides = {0, 3, 7}};
-  return {{"nested-tuples", pickle_of("N" + std::string(kDepth, '\x85'))},
-          {"open-marks", pickle_of(std::string(kDepth, '('))},
-          {"list-in-itself", pickle_of(std::string("]q\0h\0a", 6))},
-          {"shared-lists", pickle_of(shared + "t")},
-          {"many-keys", pickle_of(keys + "u")},
-          {"many-empty", pickle_of("](" + std::string(kDepth, ']') + "e")},
-          {"expanded", pickle_of(expanded.pickled())},
-          {"long-name", pickle_of("c" + std::string(kDepth, 'x') + "\n\n")}};
+  std::string lists = "](";
+  for (int i = 0; i < 5000; ++i) lists += "](" + pickled("k") + "K\x01" + "e";
+  const std::string object = "cm\nC\n)\x81";
+  return {
+      {"pairs", pickle_of("ccollections\nOrderedDict\n" + lists + "e\x85R")},
+      {"object", pickle_of(object + "}" + pickled("a") + "K\x01sb")},
+      {"slots", pickle_of(object + "N}" + pickled("a") + "K\x01s\x86" + "b")},
+      {"module", pickle_of(object + "}(" + pickled("_parameters") + "}" + pickled("w") + "K\x01s" +
+                           pickled("_buffers") + "}" + pickled("_modules") + "}ub")},
+      {"defaultdict", pickle_of("cm\nd\n)R" + pickled("a") + "K\x01sK\x02" + "a")},
+      {"protocol-4", std::string("\x80\x04\x95\x0c\0\0\0\0\0\0\0\x8c\1m\x94\x8c\1n\x93)R.", 23)},
+      {"sets", pickle_of("](\x8f(K\x01\x90(K\x01\x91" + std::string("C\1xe"))},
+      {"huge-integer", pickle_of(std::string("\x8b\x0c\0\0\0", 5) + std::string(12, '\x7f'))},
+      {"keys", pickle_of("}(N\x88\x88K\x01K\x02K\x01\x86NC\1xNu")},
+      {"nested-tuples", pickle_of("N" + std::string(kDepth, '\x85'))},
+      {"open-marks", pickle_of(std::string(kDepth, '('))},
+      {"list-in-itself", pickle_of(std::string("]q\0h\0a", 6))},
+      {"shared-lists", pickle_of(shared + "t")},
+      {"many-keys", pickle_of(keys + "u")},
+      {"many-empty", pickle_of("](" + std::string(kDepth, ']') + "e")},
+      {"expanded", pickle_of(expanded.pickled())},
+      {"long-name", pickle_of("c" + std::string(kDepth, 'x') + "\n\n")}};
 }
 
 std::map<std::string, std::string> events() {

@@ -141,7 +141,8 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   step_rejected_ = false;
   last_metric_ = Tensor();
   timer_.update_last_triggered_step(step);
-  next_step_ = step + options_.steps_per_run;
+  stale_step_.reset();
+  next_step_ = step + options_.steps_per_run.value_or(1);
   if (checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step)))
     last_saved_step_ = step;
   else if (save(session, step, options_.overlap))
@@ -170,9 +171,10 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
   }
   const int64_t stale_step = context.global_step();
   if (metric_requested_) last_metric_ = values.results.tensor();
-  next_step_ = stale_step + 2 * options_.steps_per_run;
+  next_step_ = stale_step + 2 * steps_of_a_run(stale_step);
+  stale_step_ = stale_step;
   if (ranks_ && !ranks_->is_agreed()) return;  // Saved once all ranks are after the same step.
-  if (!request && !timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
+  if (!request && !may_be_due(stale_step)) return;
   const int64_t step = read_global_step(context.session());
   const bool is_due = timer_.should_trigger_for_step(step);
   // An interval of steps keeps its rhythm; one of seconds starts again.
@@ -181,12 +183,23 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
   if (request) log_info(fmt::format("saving step {} as requested: {}", step, *request));
   if (metric_requested_)
     note_metric(step, last_metric_);
-  else if (request)
+  else
     compute_metric(context.session(), step);
   note_metrics(step);
   // One that was asked for is not skipped.
   if (save(context.session(), step, request ? SaveOverlapPolicy::kWait : options_.overlap))
     context.request_stop("a checkpoint listener requested a stop");
+}
+
+// Any number of steps may have been made: by the run, by a hook, by other processes.
+bool CheckpointSaverHook::may_be_due(int64_t stale_step) const {
+  constexpr int64_t kMany = 1'000'000;
+  return timer_.should_trigger_for_step(stale_step + options_.steps_per_run.value_or(kMany));
+}
+
+int64_t CheckpointSaverHook::steps_of_a_run(int64_t stale_step) const {
+  if (options_.steps_per_run) return *options_.steps_per_run;
+  return stale_step_ ? stale_step - *stale_step_ : 1;
 }
 
 void CheckpointSaverHook::end(Session& session) {

@@ -42,8 +42,9 @@ struct CheckpointSaverHookOptions {
   // if they arrive later. If keep_best names a value of the graph, that value is recorded without
   // being listed here.
   std::vector<MetricSource> metrics = {};
-  // The steps that one run is expected to make.
-  int64_t steps_per_run = 1;
+  // The most steps that one run makes. Unset: not known, and with save_steps the step is read after
+  // each run; the engine makes a run of its own for that.
+  std::optional<int64_t> steps_per_run = {};
   // For AsyncCheckpointSaverHook: CheckpointSaverHook's saves never overlap, and it throws errors.
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
@@ -131,6 +132,10 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // another one is still being written. True if a listener asks to stop.
   bool save(Session& session, int64_t step, SaveOverlapPolicy overlap);
   void save_last(Session& session, int64_t step);
+  // True if the step after a run that began at `stale_step` may be due.
+  bool may_be_due(int64_t stale_step) const;
+  // As many as a run makes, or else as the last one made.
+  int64_t steps_of_a_run(int64_t stale_step) const;
   // True if a signal asks to end and there is a deadline: the next save is then the last one.
   bool is_left_to_the_end(int64_t step) const;
   // False if `num_bytes` cannot be saved before the deadline; finish() then throws.
@@ -163,7 +168,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   CheckpointSaverHookOptions options_;
   const Writing writing_;
   SecondOrStepTimer timer_;
-  bool step_rejected_ = false;  // Of the last step.
+  bool step_rejected_ = false;         // Of the last step.
+  std::optional<int64_t> stale_step_;  // Before the last run.
   bool nothing_logged_ = false;
   const Graph* graph_ = nullptr;  // From begin on.
   // Null if the graph's state needs no other rank. From begin on.

@@ -281,6 +281,38 @@ TEST_F(CheckpointSaverHookTest, SavesInRunsOfManySteps) {
   EXPECT_THAT(saved_steps(), ElementsAre(0, 10, 20, 25));
 }
 
+// As many as the session makes, and those of other processes: only the step itself says.
+TEST_F(CheckpointSaverHookTest, SavesEveryNStepsWhateverNumberARunMakes) {
+  ScriptedGraph graph({.steps_per_run = 10});
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                           {CheckpointSaverHook(every_steps(10))});
+  session.run(graph.train());
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 10));
+  session.run_step_fn([&](StepContext& context) {
+    context.session().run(graph.train());
+    context.run_with_hooks(graph.train());
+  });
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 10, 30));
+  session.close();
+}
+
+// The step costs the engine a run.
+TEST_F(CheckpointSaverHookTest, ReadsTheStepOnlyIfItMayBeDue) {
+  const auto num_runs = [&](CheckpointSaverHookOptions hook_options) {
+    MonitoredSession session = this->session(std::move(hook_options));
+    const int before = graph_.num_runs();
+    train(session, 3);
+    const int made = graph_.num_runs() - before;
+    session.abort(nullptr);
+    return made;
+  };
+  CheckpointSaverHookOptions known = every_steps(10);
+  known.steps_per_run = 1;
+  EXPECT_EQ(num_runs(known), 3);
+  EXPECT_EQ(num_runs(every_secs(60)), 3);
+  EXPECT_EQ(num_runs(every_steps(10)), 6);
+}
+
 // BH-24: three saves for two runs, none extra at the end; listeners in their order.
 TEST_F(CheckpointSaverHookTest, CallsListenersAroundEachSave) {
   CheckpointSaverHookOptions with_listeners = every_steps(1);

@@ -101,7 +101,6 @@ class MonitoredSession::Life final : public WrappedSession {
 
   Session& session() { return *session_; }
   Coordinator& coordinator() { return coordinator_; }
-  HookedSession& hooked() { return *hooked_view_; }
   std::optional<int64_t> start_step() const { return start_step_; }
 
  private:
@@ -149,8 +148,10 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
 }
 
 MonitoredSession::~MonitoredSession() {
-  if (!closed_)
-    abort(std::make_exception_ptr(CancelledError("the session was destroyed without close()")));
+  if (closed_) return;
+  if (std::uncaught_exceptions() == 0)  // Otherwise that is the error of the run.
+    log_error("the session was destroyed without close(): the run counts as failed");
+  abort(std::make_exception_ptr(CancelledError("the session was destroyed without close()")));
 }
 
 void MonitoredSession::create_stack(Recovery recovery) {
@@ -214,12 +215,9 @@ std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
   for (const HookHandle& hook : hooks_)
     hook->after_create_session(life->session(), life->coordinator());
   life_ = life.get();
-  if (stop_.stop_request()) {
-    life_->hooked().allow_repetition();
-  } else {
-    stop_if_finished();
-  }
+  stop_if_finished();
   if (options_.group_run) agree_at_start(*life);
+  stop_.repeat_call();
   return life;
 }
 
@@ -281,6 +279,7 @@ FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds,
                                   const RunOptions& options, RunMetadata* metadata) {
   if (closed_) throw_closed("run");
   const Call call(*this, "run");
+  const Repeatable repeatable(*this);
   return stack_->run(fetches, feeds, options, metadata);
 }
 
@@ -299,6 +298,10 @@ void MonitoredSession::check_recoverable_is_open() const {
 void MonitoredSession::recover_or_rethrow() {
   if (recoverable_ == nullptr) throw;
   recoverable_->recover_or_rethrow();
+}
+
+bool MonitoredSession::is_lost() const {
+  return recoverable_ != nullptr && recoverable_->loss() != nullptr;
 }
 
 int MonitoredSession::num_recoveries() const {
@@ -337,10 +340,7 @@ std::optional<int64_t> MonitoredSession::current_step() {
 void MonitoredSession::close() {
   if (closed_) return;
   const Call call(*this, "close");
-  if (life_ == nullptr) {  // A recovery failed: there is no session to end.
-    end_by(std::make_exception_ptr(CancelledError("the session was lost")));
-    return;
-  }
+  if (is_lost()) std::rethrow_exception(end_by(recoverable_->loss()));
   if (options_.group_run) {
     try {
       end_in_group();
@@ -434,8 +434,10 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
   } catch (...) {
     if (!is_end_of_input(std::current_exception()))
       std::rethrow_exception(session.abort(std::current_exception()));
-    log_info(fmt::format("the run ends: {}", describe(std::current_exception())));
-    if (!session.stop_request()) session.request_stop("the data ended");
+    if (!session.is_lost()) {
+      log_info(fmt::format("the run ends: {}", describe(std::current_exception())));
+      if (!session.stop_request()) session.request_stop("the data ended");
+    }
   }
   session.close();
 }

@@ -112,7 +112,11 @@ class CROCHET_EXPORT MonitoredSession {
 
   // Ends the run cleanly: calls end of all hooks, then closes the session. Every step is carried
   // out even if one throws; the first error is rethrown. Calling it again does nothing.
+  // If the session is lost, there is nothing to end: it calls on_error of all hooks instead, and
+  // throws the error that abort() returns for the failed recovery's.
   void close();
+  // True if a recovery failed: the session makes no further run, and close() throws.
+  bool is_lost() const;
   // Ends the run because of an error: calls on_error of all hooks, then closes the session. Never
   // throws. Returns the error the run failed with: the one that a thread of the session reported,
   // being the cause, unless it is one to recover from; otherwise `error`.
@@ -138,9 +142,24 @@ class CROCHET_EXPORT MonitoredSession {
   class Call;
   class Life;
 
+  // A call that is repeated as a whole after a recovery. One within another is a part of it.
+  class Repeatable {
+   public:
+    explicit Repeatable(MonitoredSession& owner) : owner_(owner) {
+      if (owner_.num_repeatable_++ == 0) owner_.stop_.begin_call();
+    }
+    ~Repeatable() { --owner_.num_repeatable_; }
+    Repeatable(const Repeatable&) = delete;
+    Repeatable& operator=(const Repeatable&) = delete;
+
+   private:
+    MonitoredSession& owner_;
+  };
+
   template <typename StepFn>
   std::invoke_result_t<StepFn&, StepContext&> retry_step(StepFn& step_fn) {
     if (closed_) throw_closed("run_step_fn");
+    const Repeatable repeatable(*this);
     StepContext context(*this);
     while (true) {
       try {
@@ -186,6 +205,7 @@ class CROCHET_EXPORT MonitoredSession {
   std::optional<int64_t> first_step_;
   std::optional<int64_t> closed_at_step_;
   StopState stop_;
+  int num_repeatable_ = 0;                     // The calls being made that can be repeated.
   const char* calling_ = nullptr;              // The function that is calling hooks or operations.
   std::exception_ptr error_of_thread_;         // Of the last Life, once it was closed.
   Life* life_ = nullptr;                       // The current one, owned by stack_.
@@ -195,8 +215,10 @@ class CROCHET_EXPORT MonitoredSession {
 };
 
 // Python's `with session:`. Runs the body, then closes. An OutOfRangeError or StopIteration ends
-// the run cleanly. Any other error aborts it, and what abort() returns is thrown: if a thread of
-// the session also reported an error, that error, which is usually why the body failed.
+// the run cleanly: the data ended, in a step or in the body. If a recovery threw it, the session is
+// lost, and that is an error like any other. Any other error aborts the run, and what abort()
+// returns is thrown: if a thread of the session also reported an error, that error, which is
+// usually why the body failed.
 CROCHET_EXPORT void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
 
 }  // namespace crochet::inline v0

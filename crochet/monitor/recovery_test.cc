@@ -29,6 +29,7 @@ class CountingHook final : public SessionRunHook {
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
     ++num_before_runs;
     if (std::exchange(stops_before_run, false)) context.request_stop("it is enough");
+    if (before_failure && on_failure) on_failure();
     throw_if(std::exchange(before_failure, nullptr));
     return std::nullopt;
   }
@@ -38,12 +39,15 @@ class CountingHook final : public SessionRunHook {
   }
   void end(Session&) override { ++num_ends; }
   void on_error(std::exception_ptr) override { ++num_errors; }
+  std::optional<int64_t> last_step() const override { return last; }
 
   Coordinator* coordinator = nullptr;
   std::vector<int64_t> steps_at_creation;
   std::exception_ptr creation_failure;
   std::exception_ptr before_failure;
   std::exception_ptr after_failure;
+  std::function<void()> on_failure;
+  std::optional<int64_t> last;
   bool stops_before_run = false;
   int num_begins = 0;
   int num_before_runs = 0;
@@ -175,8 +179,56 @@ TEST_F(RecoveryTest, FailsIfItDoesNotGetPastAStep) {
   EXPECT_EQ(session.num_recoveries(), 2);
   EXPECT_DOUBLE_EQ(to_seconds(clock_.now() - start), 1);
   EXPECT_TRUE(session.should_stop());
-  session.close();
+  EXPECT_THAT([&] { session.close(); }, ThrowsMessage<AbortedError>("again"));
   EXPECT_EQ(hook_->num_errors, 1);
+}
+
+// Its data did not end: it has none, and no hook's end() could save it.
+TEST_F(RecoveryTest, IsAnErrorIfTheNextSessionFailsWithEndOfInput) {
+  for (const auto& failure : {std::make_exception_ptr(OutOfRangeError("no file to read")),
+                              std::make_exception_ptr(StopIteration())}) {
+    const auto hook = std::make_shared<CountingHook>();
+    MonitoredSession session(creator(), {hook}, options());
+    hook->after_failure = aborted();
+    hook->creation_failure = failure;
+    EXPECT_ANY_THROW(run_in_scope(session, [&] { session.run(graph_.train()); }));
+    EXPECT_EQ(hook->num_errors, 1);
+    EXPECT_EQ(hook->num_ends, 0);
+    EXPECT_EQ(session.stop_request(), std::nullopt) << session.stop_request()->reason;
+    EXPECT_EQ(graph_.num_open_sessions(), 0);
+  }
+}
+
+TEST_F(RecoveryTest, IsAnErrorIfAThreadReportedEndOfInputBeforeTheSessionWasLost) {
+  MonitoredSession session(creator(), {hook_}, options());
+  hook_->coordinator->request_stop(std::make_exception_ptr(OutOfRangeError("a thread's")));
+  hook_->after_failure = aborted();
+  EXPECT_THAT([&] { run_in_scope(session, [&] { session.run(graph_.train()); }); },
+              ThrowsMessage<OutOfRangeError>("a thread's"));
+  EXPECT_EQ(hook_->num_errors, 1);
+  EXPECT_EQ(hook_->num_ends, 0);
+}
+
+// The program took it for the end of its data.
+TEST_F(RecoveryTest, ThrowsAgainAtCloseWhatTheProgramCaught) {
+  MonitoredSession session(creator(), {hook_}, options());
+  hook_->after_failure = aborted();
+  hook_->creation_failure = std::make_exception_ptr(OutOfRangeError("no file to read"));
+  EXPECT_THROW(session.run(graph_.train()), OutOfRangeError);
+  EXPECT_TRUE(session.is_lost());
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THAT([&] { session.run(graph_.train()); },
+              ThrowsMessage<FailedPreconditionError>(testing::HasSubstr("no file to read")));
+  EXPECT_EQ(hook_->num_errors, 0);
+  EXPECT_THAT([&] { session.close(); }, ThrowsMessage<OutOfRangeError>("no file to read"));
+  EXPECT_EQ(hook_->num_errors, 1);
+  EXPECT_NO_THROW(session.close());
+}
+
+TEST_F(RecoveryTest, LogsThatASessionWasDestroyedWithoutClose) {
+  { MonitoredSession session(creator(), {hook_}, options()); }
+  EXPECT_EQ(hook_->num_errors, 1);
+  EXPECT_TRUE(log_.contains("destroyed without close()"));
 }
 
 TEST_F(RecoveryTest, KeepsARequestToStopThroughARecovery) {
@@ -190,6 +242,54 @@ TEST_F(RecoveryTest, KeepsARequestToStopThroughARecovery) {
   EXPECT_EQ(session.stop_request()->who, "CountingHook");
   EXPECT_EQ(session.stop_request()->reason, "it is enough");
   session.close();
+}
+
+// Others made the steps, for example the workers of a cluster.
+TEST_F(RecoveryTest, RepeatsTheRunIfTheTargetIsReachedMeanwhile) {
+  hook_->last = 4;
+  MonitoredSession session(creator(), {hook_}, options());
+  hook_->before_failure = aborted();
+  hook_->on_failure = [this] { save_step(6); };
+  int num_runs = 0;
+  run_in_scope(session, [&] {
+    while (!session.should_stop()) {
+      session.run(graph_.train());
+      ++num_runs;
+    }
+  });
+  EXPECT_EQ(num_runs, 1);
+  EXPECT_EQ(session.current_step(), 7);
+  EXPECT_EQ(hook_->num_ends, 1);
+}
+
+TEST_F(RecoveryTest, MakesNoRunIfTheTargetIsReachedBetweenTwoRuns) {
+  hook_->last = 4;
+  MonitoredSession session(creator(), {hook_}, options());
+  save_step(6);
+  hook_->coordinator->request_stop(aborted());
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THROW(session.run(graph_.train()), FailedPreconditionError);
+  session.close();
+}
+
+TEST_F(RecoveryTest, RefusesANewRunAfterARequestThatARecoveryKept) {
+  MonitoredSession session(creator(), {hook_}, options());
+  session.request_stop("it is enough");
+  hook_->coordinator->request_stop(aborted());
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THROW(session.run(graph_.train()), FailedPreconditionError);
+  session.close();
+}
+
+// An error that the program catches is no reason to forget it.
+TEST_F(RecoveryTest, KeepsARequestToStopOfARunThatFails) {
+  MonitoredSession session(creator(), {hook_}, options());
+  hook_->stops_before_run = true;
+  hook_->after_failure = std::make_exception_ptr(DataLossError("a bad record"));
+  EXPECT_THROW(session.run(graph_.train()), DataLossError);
+  EXPECT_TRUE(session.should_stop());
+  session.close();
+  EXPECT_EQ(hook_->num_ends, 1);
 }
 
 TEST_F(RecoveryTest, KeepsAThreadsRequestToStopThroughARecovery) {

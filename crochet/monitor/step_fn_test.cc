@@ -31,8 +31,10 @@ class NotingHook final : public SessionRunHook {
     calls.emplace_back("after_run");
     losses.push_back(values.results.scalar<float>());
     context.session().run("accuracy");
+    if (on_after_run) on_after_run(context);
   }
 
+  std::function<void(SessionRunContext&)> on_after_run;
   Coordinator* coordinator = nullptr;
   std::exception_ptr before_failure;
   std::vector<std::string> calls;
@@ -176,6 +178,38 @@ TEST_F(StepFnTest, RepeatsTheWholeFunction) {
   session().close();
 }
 
+TEST_F(StepFnTest, RepeatsTheWholeFunctionAfterARequestToStop) {
+  hook_->on_after_run = [this](SessionRunContext& context) {
+    if (hook_->losses.size() != 2) return;
+    context.request_stop("it is enough");
+    throw AbortedError("the worker is gone");
+  };
+  run_in_scope(session(), [&] {
+    while (!session().should_stop())
+      session().run_step_fn([&](StepContext& context) {
+        context.run_with_hooks(graph_.train());
+        context.run_with_hooks(graph_.train());
+        session().run(graph_.train());  // Part of the function, too.
+      });
+  });
+  EXPECT_EQ(hook_->losses.size(), 5);
+  EXPECT_EQ(session().stop_request()->reason, "it is enough");
+}
+
+TEST_F(StepFnTest, RefusesTheRunsAfterARequestInTheRepetition) {
+  hook_->on_after_run = [this](SessionRunContext& context) {
+    context.request_stop("it is enough");
+    if (hook_->losses.size() == 1) throw AbortedError("the worker is gone");
+  };
+  EXPECT_THROW(session().run_step_fn([&](StepContext& context) {
+    context.run_with_hooks(graph_.train());
+    context.run_with_hooks(graph_.train());
+  }),
+               FailedPreconditionError);
+  EXPECT_EQ(hook_->losses.size(), 2);
+  session().close();
+}
+
 // MS-91: from before_run within the function.
 TEST_F(StepFnTest, RecoversFromAnErrorOfAHook) {
   hook_->before_failure = error<AbortedError>("the worker is gone");
@@ -266,7 +300,7 @@ TEST_F(StepFnTest, FailsIfItDoesNotGetPastAStep) {
   };
   EXPECT_THROW(session().run_step_fn(step), AbortedError);
   EXPECT_EQ(num_calls, 3);
-  session().close();
+  EXPECT_THROW(session().close(), AbortedError);
 }
 
 TEST_F(StepFnTest, RequiresAnOpenSession) {

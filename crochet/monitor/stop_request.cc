@@ -18,6 +18,7 @@ void StopState::request_stop(StopRequest request) {
 }
 
 void StopState::grant(StopRequest request) {
+  ++num_requests_;
   if (request_) return;
   request_ = std::move(request);
   log_info(fmt::format("{} requested a stop: {}", request_->who, request_->reason));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,7 @@ struct StopRequest {
 };
 
 // The request that stops a monitored session, if there is one: the first, kept through recoveries.
+// After it, no further run is made, except the runs of a call that a recovery repeats.
 //
 // Not thread-safe.
 class CROCHET_EXPORT StopState {
@@ -24,6 +26,13 @@ class CROCHET_EXPORT StopState {
   // Keeps and logs the request, unless there already is one.
   void request_stop(StopRequest request);
   const std::optional<StopRequest>& stop_request() const { return request_; }
+
+  // True if another run would come after a request to stop.
+  bool refuses_runs() const { return num_requests_ > num_excused_; }
+  // A call begins, of a run or a step function: its runs come after all requests made so far.
+  void begin_call() { num_excused_ = 0; }
+  // The call is repeated: its runs are refused only after another request.
+  void repeat_call() { num_excused_ = num_requests_; }
 
   // From now on, a request is only a wish, until it is granted: the ranks of a group stop together.
   void hold() { is_held_ = true; }
@@ -35,6 +44,8 @@ class CROCHET_EXPORT StopState {
   std::optional<StopRequest> request_;
   std::optional<StopRequest> wish_;
   bool is_held_ = false;
+  int64_t num_requests_ = 0;  // Those that were granted, also after the first.
+  int64_t num_excused_ = 0;
 };
 
 }  // namespace crochet::inline v0

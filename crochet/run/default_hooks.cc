@@ -77,7 +77,8 @@ void add_summary_hooks(const MonitoredTrainingSessionOptions& options,
 }
 
 std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSessionOptions& options,
-                                                     const std::shared_ptr<Scaffold>& scaffold) {
+                                                     const std::shared_ptr<Scaffold>& scaffold,
+                                                     std::optional<int64_t> steps_per_run) {
   std::optional<double> secs = options.save_checkpoint_secs;
   if (!secs && !options.save_checkpoint_steps) secs = kSaveCheckpointSecs;
   secs = unless_off(secs);
@@ -91,6 +92,7 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSess
                                  .scaffold = scaffold,
                                  .listeners = options.saving_listeners,
                                  .metrics = options.checkpoint_metrics,
+                                 .steps_per_run = steps_per_run,
                                  .overlap = options.save_overlap,
                                  .on_save_error = options.on_save_error,
                                  .deadline_secs = options.deadline_secs,
@@ -102,7 +104,8 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSess
 
 HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
                             const std::shared_ptr<Scaffold>& scaffold,
-                            const std::shared_ptr<GroupRun>& group_run) {
+                            const std::shared_ptr<GroupRun>& group_run,
+                            std::optional<int64_t> steps_per_run) {
   check_interval("save_checkpoint", options.save_checkpoint_steps, options.save_checkpoint_secs);
   check_interval("save_summaries", options.save_summaries_steps, options.save_summaries_secs);
   check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
@@ -112,7 +115,7 @@ HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   if (is_chief) {
     hooks = options.chief_only_hooks;
     add_summary_hooks(options, scaffold, hooks);
-    saver = make_saver(options, scaffold);
+    saver = make_saver(options, scaffold, steps_per_run);
   }
   // In a cluster, each worker may have its own hooks that write.
   const bool keeps_all = is_chief || !options.group;

@@ -506,7 +506,8 @@ RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
   MonitoredTrainingSessionOptions options = training_options();
   options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this));
   const Within within(within_, "run");
-  const internal::TrainingStart start = {.early = restored_.get(), .chosen_from = &chosen_from_};
+  const internal::TrainingStart start = {
+      .early = restored_.get(), .steps_per_run = 1, .chosen_from = &chosen_from_};
   RunReport report;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
     report = internal::train(options, start, [&](MonitoredSession& session) {

@@ -313,7 +313,8 @@ RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
   check_rank_options(options, *scaffold);
   const internal::AttachedRunGroup attached(options.graph, options.group);
   const std::shared_ptr<internal::GroupRun> group_run = make_group_run(options);
-  const HookList hooks = internal::wire_default_hooks(options, scaffold, group_run);
+  const HookList hooks =
+      internal::wire_default_hooks(options, scaffold, group_run, start.steps_per_run);
 
   std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, group_run, start);
   const SessionCreator& session_creator = *creator;  // The session will own it.

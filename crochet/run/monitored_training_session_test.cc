@@ -127,6 +127,22 @@ TEST_F(TrainTest, SavesEveryNSteps) {
   EXPECT_THAT(make_steps(options(second), second.step, 1).resumed_from, Optional(250));
 }
 
+TEST_F(TrainTest, SavesEveryNStepsWhateverNumberARunMakes) {
+  ScriptedGraph graph({.steps_per_run = 10});
+  train({.graph = graph,
+         .checkpoint_dir = "run",
+         .hooks = {StopAtStepHook({.last_step = 40})},
+         .save_checkpoint_steps = 10,
+         .files = &files_,
+         .clock = &clock_},
+        [&](MonitoredSession& session) {
+          while (!session.should_stop()) session.run(graph.train());
+        });
+  EXPECT_THAT(checkpoints(),
+              ElementsAre("run/model.ckpt-0", "run/model.ckpt-10", "run/model.ckpt-20",
+                          "run/model.ckpt-30", "run/model.ckpt-40"));
+}
+
 class TrainSummariesTest : public testing::Test {
  protected:
   // The tags that a run of this many steps leaves in its directory.

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -26,6 +28,8 @@ struct TrainingStart {
   // Unless null, the chief continues from it: only state that was not restored then, the step and
   // the state of hooks, is read from the checkpoint.
   const EarlyRestore* early = nullptr;
+  // The most steps that one run makes, if that is known: see CheckpointSaverHookOptions.
+  std::optional<int64_t> steps_per_run = {};
   // For a group, unless null: the checkpoint that the chief's init_fn has restored, or "". Set in
   // the other ranks before theirs is called.
   std::string* chosen_from = nullptr;

@@ -33,6 +33,12 @@ bool is_same_output(const Fetches& a, const Fetches& b) {
   return a.as_output() != nullptr && b.as_output() != nullptr && *a.as_output() == *b.as_output();
 }
 
+[[noreturn]] void throw_fed_twice(const Output& output, const SessionRunHook& hook,
+                                  const std::string& other) {
+  throw FailedPreconditionError(fmt::format("Same tensor is fed twice: {} by {} and by {}",
+                                            to_string(output), hook.name(), other));
+}
+
 }  // namespace
 
 HookedSession::HookedSession(Session& session, const HookList& hooks, StopState& stop)
@@ -45,7 +51,7 @@ HookedSession::HookedSession(Session& session, const HookList& hooks, StopState&
 
 FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
                                const RunOptions& options, RunMetadata* metadata) {
-  if (closed_ || stop_.stop_request()) check_may_run();
+  if (closed_ || stop_.refuses_runs()) throw_refused();
   note_original(fetches, feeds, options);
   SessionRunContext context(original_, session_, std::nullopt, stop_);
   context.owner_ = this;
@@ -67,9 +73,8 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
   return results;
 }
 
-void HookedSession::check_may_run() {
+void HookedSession::throw_refused() const {
   if (closed_) throw FailedPreconditionError("the session is closed");
-  if (std::exchange(may_repeat_, false)) return;
   throw FailedPreconditionError(fmt::format("Run called even after should_stop requested: {}: {}",
                                             stop_.stop_request()->who,
                                             stop_.stop_request()->reason));
@@ -81,7 +86,9 @@ void HookedSession::note_original(const Fetches& fetches, const Feeds& feeds,
   if (!is_same_output(fetches, original_.fetches)) original_.fetches = graph_.resolve(fetches);
   if (!feeds.empty() || !original_.feeds.empty()) original_.feeds = feeds;
   if (options != *original_.options) original_.options = options;
-  if (std::exchange(is_merged_, false)) merged_feeds_.clear();
+  if (!std::exchange(is_merged_, false)) return;
+  merged_feeds_.clear();
+  feeders_.clear();
 }
 
 void HookedSession::ask_hooks(SessionRunContext& context) {
@@ -97,22 +104,30 @@ void HookedSession::ask_hooks(SessionRunContext& context) {
       requests_[i] = Fetches();
     }
   }
+  if (is_merged_) merge_callers_feeds();
 }
 
 void HookedSession::merge_request(const SessionRunHook& hook, const SessionRunArgs& request) {
-  if (!std::exchange(is_merged_, true)) {
-    merged_feeds_ = original_.feeds;
-    merged_options_ = *original_.options;
-  }
+  if (!std::exchange(is_merged_, true)) merged_options_ = *original_.options;
   for (const auto& feed : request.feeds) {
-    if (std::ranges::find(merged_feeds_, feed.first, &Feeds::value_type::first) !=
-        merged_feeds_.end())
-      throw FailedPreconditionError(
-          fmt::format("Same tensor is fed twice: {} by {} and by the caller or another hook",
-                      to_string(feed.first), hook.name()));
+    if (const SessionRunHook* const other = feeder_of(feed.first))
+      throw_fed_twice(feed.first, hook, other->name());
     merged_feeds_.push_back(feed);
+    feeders_.push_back(&hook);
   }
   if (request.options) merge(merged_options_, *request.options);
+}
+
+void HookedSession::merge_callers_feeds() {
+  for (const auto& feed : original_.feeds)
+    if (const SessionRunHook* const hook = feeder_of(feed.first))
+      throw_fed_twice(feed.first, *hook, "the caller");
+  merged_feeds_.insert(merged_feeds_.end(), original_.feeds.begin(), original_.feeds.end());
+}
+
+const SessionRunHook* HookedSession::feeder_of(const Output& output) const {
+  const auto found = std::ranges::find(merged_feeds_, output, &Feeds::value_type::first);
+  return found == merged_feeds_.end() ? nullptr : feeders_[found - merged_feeds_.begin()];
 }
 
 void HookedSession::add_global_step() {

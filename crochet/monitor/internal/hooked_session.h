@@ -26,14 +26,12 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   Graph& graph() const override { return graph_; }
   const std::string& target() const override { return session_.target(); }
 
-  // Throws: FailedPreconditionError after a stop was requested or once closed, if two hooks, or a
-  // hook and the caller, feed the same output; whatever the hooks and the engine throw.
+  // Throws: FailedPreconditionError if the stop state refuses runs or once closed, if two hooks, or
+  // a hook and the caller, feed the same output; whatever the hooks and the engine throw.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
   bool should_stop() override { return closed_ || stop_.stop_request(); }
   void close() override { closed_ = true; }
-  // Allows one run after a stop was requested: the repetition of the one that failed.
-  void allow_repetition() { may_repeat_ = true; }
   // Sets what is called in each run before the savers' after_run.
   // It may change what they do.
   using BeforeSavers = std::function<void(internal::SaveWish& wish)>;
@@ -44,14 +42,17 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   std::optional<int64_t> last_step() const;
 
  private:
-  // For a session that is closed or should stop. Throws: FailedPreconditionError, unless the run is
-  // the repetition that was allowed.
-  void check_may_run();
+  // For a session that is closed or should stop.
+  [[noreturn]] void throw_refused() const;
   // Keeps the arguments of the caller, with its names resolved.
   void note_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
   void ask_hooks(SessionRunContext& context);
   // Adds the feeds and the options of a hook.
   void merge_request(const SessionRunHook& hook, const SessionRunArgs& request);
+  // The same for the feeds of the caller, once all hooks were asked.
+  void merge_callers_feeds();
+  // The hook that feeds it in this run; null: none does.
+  const SessionRunHook* feeder_of(const Output& output) const;
   // Adds the global step to the outputs. Throws: FailedPreconditionError if the graph has none.
   void add_global_step();
   // `values` are the ones the hooks requested, hook by hook; they are moved out. `shared` is for
@@ -67,7 +68,6 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   const HookList& hooks_;
   StopState& stop_;
   BeforeSavers before_savers_;
-  bool may_repeat_ = false;
   bool closed_ = false;
   bool warned_of_no_saver_ = false;
   Output global_step_;  // Unset until a hook asks for it.
@@ -79,6 +79,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   std::vector<Tensor> values_;
   bool is_merged_ = false;  // A hook has feeds or options, so that these two differ from original_.
   Feeds merged_feeds_;
+  std::vector<const SessionRunHook*> feeders_;  // The hooks that these are from.
   RunOptions merged_options_;
   RunMetadata run_metadata_;
 };

@@ -146,6 +146,21 @@ TEST_F(HookedSessionTest, RejectsATensorFedByHookAndCaller) {
       ThrowsMessage<FailedPreconditionError>(HasSubstr("Same tensor is fed")));
 }
 
+// As for two hooks, of which the second one knows that it is too much, and no later one is asked.
+TEST_F(HookedSessionTest, AsksAllHooksBeforeItRejectsATensorThatTheCallerFeedsToo) {
+  ask(first_, {.feeds = {{loss_, Tensor::scalar(1.0f)}}});
+  bool is_asked = false;
+  second_->before = [&](SessionRunContext&) {
+    is_asked = true;
+    return std::nullopt;
+  };
+  const Feeds feeds = {{loss_, Tensor::scalar(1.0f)}};
+  EXPECT_THAT(
+      [&] { hooked_.run(rate_, feeds); },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("loss:0 by First and by the caller")));
+  EXPECT_TRUE(is_asked);
+}
+
 TEST_F(HookedSessionTest, RejectsUnknownNames) {
   ask(second_, {.fetches = "lost"});
   EXPECT_THROW(hooked_.run(loss_, {}), NotFoundError);
@@ -227,15 +242,20 @@ TEST_F(HookedSessionTest, KeepsARequestIfTheRunFails) {
   EXPECT_EQ(stop_.stop_request()->reason, "early");
 }
 
-TEST_F(HookedSessionTest, RepeatsAFailedRunAfterARequest) {
+TEST_F(HookedSessionTest, RunsAfterARequestOnlyInTheRepetitionOfACall) {
   stop_.request_stop({"SignalHook", "SIGTERM", 15});
-  hooked_.allow_repetition();
-  EXPECT_TRUE(hooked_.should_stop());
-  EXPECT_EQ(stop_.stop_request()->signal, 15);
+  EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
+  stop_.repeat_call();
+  hooked_.run(loss_, {});
   hooked_.run(loss_, {});
   EXPECT_TRUE(hooked_.should_stop());
   EXPECT_EQ(stop_.stop_request()->signal, 15);
+  stop_.request_stop({"StopAtStepHook", "reached step 4"});
   EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
+  stop_.repeat_call();
+  stop_.begin_call();
+  EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
+  EXPECT_EQ(stop_.stop_request()->signal, 15);
 }
 
 TEST_F(HookedSessionTest, ShowsARequestToSaveToLaterHooks) {

@@ -47,7 +47,13 @@ FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& fe
   return values;
 }
 
-void RecoverableSession::throw_closed() { throw FailedPreconditionError("the session is closed"); }
+void RecoverableSession::throw_closed() const {
+  if (loss_)
+    throw FailedPreconditionError(fmt::format(
+        "the session is lost, because a recovery failed: {}; close it, and create another one",
+        describe(loss_)));
+  throw FailedPreconditionError("the session is closed");
+}
 
 WrappedSession& RecoverableSession::open_inner() const {
   check_open();
@@ -88,6 +94,15 @@ void RecoverableSession::recover_or_rethrow() {
 }
 
 void RecoverableSession::recover(std::exception_ptr error) {
+  try {
+    replace_session(std::move(error));
+  } catch (...) {
+    loss_ = std::current_exception();
+    throw;
+  }
+}
+
+void RecoverableSession::replace_session(std::exception_ptr error) {
   if (inner_) {
     const int64_t start = options_.start_step ? options_.start_step() : 0;
     failed_step_ = std::max(failed_step_, start + runs_);

@@ -38,7 +38,7 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   // are recovered from.
   RecoverableSession(Factory factory, RecoveryOptions options);
 
-  // Throw: FailedPreconditionError once this is closed.
+  // Throw: FailedPreconditionError once this is closed or lost.
   Graph& graph() const override { return open_inner().graph(); }
   const std::string& target() const override { return open_inner().target(); }
 
@@ -47,13 +47,16 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   // The same without the recovery. Counts as progress once it succeeds.
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
                        RunMetadata* metadata = nullptr);
-  // Throws: FailedPreconditionError once this is closed.
+  // Throws: FailedPreconditionError once this is closed or lost.
   void check_open() const {
     if (!inner_) throw_closed();
   }
   // For a handler of an error: makes a new session if the error is one to recover from, so that
-  // the failed call can be repeated. Otherwise throws the error.
+  // the failed call can be repeated. Otherwise throws the error. What a recovery throws, whatever
+  // its type, means that the session is lost.
   void recover_or_rethrow();
+  // Why the session is lost; null if it is not.
+  const std::exception_ptr& loss() const { return loss_; }
   // An error reported by a thread of the session makes this true and is thrown by close();
   // an AbortedError or UnavailableError is recovered from instead.
   bool should_stop() override;
@@ -62,10 +65,12 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   int num_recoveries() const { return num_recoveries_; }
 
  private:
-  [[noreturn]] static void throw_closed();
+  [[noreturn]] void throw_closed() const;
   WrappedSession& open_inner() const;
-  // Throws `error` if it is not to be recovered from; otherwise makes a session.
+  // Throws `error` if it is not to be recovered from; otherwise makes a session. What it throws is
+  // recorded as the loss.
   void recover(std::exception_ptr error);
+  void replace_session(std::exception_ptr error);
   void wait_before_recovery(const std::exception_ptr& error);
   void note_success() {
     ++runs_;
@@ -77,7 +82,8 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   const Factory factory_;
   const RecoveryOptions options_;
   Clock& clock_;
-  std::unique_ptr<WrappedSession> inner_;  // Null when closed.
+  std::unique_ptr<WrappedSession> inner_;  // Null when closed or lost.
+  std::exception_ptr loss_;
 
   int num_recoveries_ = 0;
   int recoveries_without_progress_ = 0;

@@ -47,6 +47,15 @@ void append_uninitialized(const FetchValues& values, std::vector<std::string>& n
     names.push_back(fmt::format("({})", describe(*tensor)));
 }
 
+constexpr std::string_view kForLocalInit = " for local_init";
+
+// Throws: FailedPreconditionError if there is an obstacle.
+void require_none(const std::optional<std::string>& obstacle, std::string_view purpose = "") {
+  if (obstacle)
+    throw FailedPreconditionError(
+        fmt::format("Init operations did not make model ready{}: {}", purpose, *obstacle));
+}
+
 }  // namespace
 
 void check_options(const RecoverSessionOptions& options) {
@@ -73,18 +82,15 @@ std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOpt
   std::unique_ptr<Session> session =
       graph_.new_session(options.session.master, options.session.config);
   prepare_or_discard(*session, [&] {
-    restore(*session, options.session);
+    const bool is_initialized_locally = restore(*session, options.session);
     if (!restored_from_) {
       if (!options.session.checkpoint_dir.empty())
         log_info(
             fmt::format("{} holds no checkpoint: starting afresh", options.session.checkpoint_dir));
       initialize(*session, options);
     }
-    static constexpr std::string_view kNotReady = "Init operations did not make model ready";
-    if (const Obstacle found = initialize_locally(*session))
-      throw FailedPreconditionError(fmt::format("{} for local_init: {}", kNotReady, *found));
-    if (const Obstacle found = obstacle(*session, options_.ready_op))
-      throw FailedPreconditionError(fmt::format("{}: {}", kNotReady, *found));
+    if (!is_initialized_locally) require_none(initialize_locally(*session), kForLocalInit);
+    require_none(obstacle(*session, options_.ready_op));
   });
   return session;
 }
@@ -94,8 +100,8 @@ RecoveredSession SessionManager::recover_session(const RecoverSessionOptions& op
   std::unique_ptr<Session> session = graph_.new_session(options.master, options.config);
   bool initialized = false;
   prepare_or_discard(*session, [&] {
-    restore(*session, options);
-    Obstacle found = initialize_locally(*session);
+    Obstacle found;
+    if (!restore(*session, options)) found = initialize_locally(*session);
     if (!found && restored_from_) found = obstacle(*session, options_.ready_op);
     initialized = restored_from_ && !found;
     if (restored_from_ && found)
@@ -128,25 +134,33 @@ std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOp
   }
 }
 
-void SessionManager::restore(Session& session, const RecoverSessionOptions& options) {
+bool SessionManager::restore(Session& session, const RecoverSessionOptions& options) {
   restored_from_.reset();
   restore_report_ = {};
-  if (!options.saver) return;
+  if (!options.saver) return false;
+  bool is_initialized_locally = false;
+  const auto initialize = [&] {
+    require_none(initialize_locally(session), kForLocalInit);
+    is_initialized_locally = true;
+  };
   if (!options.checkpoint_filename_with_path.empty()) {
-    restore_report_ = options.saver->resume(session, options.checkpoint_filename_with_path);
+    restore_report_ =
+        options.saver->resume(session, options.checkpoint_filename_with_path, initialize);
     restored_from_ = options.checkpoint_filename_with_path;
   } else if (!options.checkpoint_dir.empty()) {
-    restored_from_ = restore_newest(session, options);
+    restored_from_ = restore_newest(session, options, initialize);
   }
   if (restored_from_) log_info(fmt::format("restored {}", *restored_from_));
+  return is_initialized_locally;
 }
 
 std::optional<std::string> SessionManager::restore_newest(Session& session,
-                                                          const RecoverSessionOptions& options) {
+                                                          const RecoverSessionOptions& options,
+                                                          const std::function<void()>& initialize) {
   const Clock::TimePoint start = clock_.now();
   while (true) {
     const std::optional<std::string> prefix = options.saver->restore_newest(
-        session, options.checkpoint_dir, options.checkpoint_basename, &restore_report_);
+        session, options.checkpoint_dir, options.checkpoint_basename, &restore_report_, initialize);
     if (prefix) return prefix;
     if (!options.wait_for_checkpoint || to_seconds(clock_.now() - start) >= options.max_wait_secs)
       return std::nullopt;

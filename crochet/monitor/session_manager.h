@@ -82,7 +82,8 @@ class CROCHET_EXPORT SessionManager {
   explicit SessionManager(Graph& graph, SessionManagerOptions options = {});
 
   // For the chief: restores, or initialises if there is nothing to restore; then runs
-  // local_init_op and checks that everything is ready.
+  // local_init_op and checks that everything is ready. State that exists only after local_init_op
+  // and is restored by the graph's own operations, such as an iterator, is restored after it.
   // Throws: InvalidArgumentError for conflicting options; FailedPreconditionError if there is
   // nothing to initialise with, though the engine needs it, or if the session is not ready
   // afterwards; what Saver::restore_newest and restore throw.
@@ -106,9 +107,11 @@ class CROCHET_EXPORT SessionManager {
   // Why something is not ready; unset if it is.
   using Obstacle = std::optional<std::string>;
 
-  // Sets restored_from_ to the checkpoint's prefix, or resets it if nothing was restored.
-  void restore(Session& session, const RecoverSessionOptions& options);
-  std::optional<std::string> restore_newest(Session& session, const RecoverSessionOptions& options);
+  // Sets restored_from_ to the checkpoint's prefix, or resets it if nothing was restored. Returns
+  // true if the local initialization was necessary for that, and is done.
+  bool restore(Session& session, const RecoverSessionOptions& options);
+  std::optional<std::string> restore_newest(Session& session, const RecoverSessionOptions& options,
+                                            const std::function<void()>& initialize);
   void initialize(Session& session, const PrepareSessionOptions& options);
   Obstacle initialize_locally(Session& session);
   Obstacle obstacle(Session& session, const Fetches& ready_op);

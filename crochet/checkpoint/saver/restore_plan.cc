@@ -127,13 +127,15 @@ class RestorePlan {
     if (!mismatch_.empty()) internal::throw_mismatch(mismatch_, internal::to_string(mismatch_));
   }
 
-  RestoreReport execute(Session& session, StateOperations* operations) {
+  RestoreReport execute(Session& session, StateOperations* operations,
+                        const std::function<void()>& initialize) {
     // Objects without parts are small: all are read before anything is overwritten.
     const std::vector<TensorMap> states = read_objects();
-    if (operations != nullptr)
+    if (operations == nullptr || initialize) assign_variables(session);
+    if (operations != nullptr) {
+      if (initialize) initialize();
       run(*operations, session);
-    else
-      assign_variables(session);
+    }
     internal::PartReads reads(reader_);
     for (size_t i = 0; i < objects_.size(); ++i) {
       const auto& [object, entries, kept, parted, stored] = objects_[i];
@@ -614,8 +616,9 @@ class RestorePlan {
 
 RestoreReport restore_state(Session& session, const CheckpointReader& reader,
                             const internal::VariableSelection& selection, const RestoreRules& rules,
-                            StateOperations* operations) {
-  return RestorePlan(session.graph(), reader, selection, rules).execute(session, operations);
+                            StateOperations* operations, const std::function<void()>& initialize) {
+  return RestorePlan(session.graph(), reader, selection, rules)
+      .execute(session, operations, initialize);
 }
 
 }  // namespace crochet::inline v0

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -155,7 +156,12 @@ class CROCHET_EXPORT Saver {
   RestoreReport restore(Session& session, const std::string& prefix);
   // The same for a checkpoint of the saver's own run, as restore_newest() restores it: rules of
   // SaverOptions::rename that it was saved with are not applied again.
-  RestoreReport resume(Session& session, const std::string& prefix);
+  // `initialize`, if given, initializes the state that no checkpoint has, and must be called
+  // between variables and what depends on that state, such as iterators. It is called if the
+  // graph's own operations restore more than variables, otherwise not: the caller does it
+  // afterwards.
+  RestoreReport resume(Session& session, const std::string& prefix,
+                       const std::function<void()>& initialize = {});
 
   // Restores the newest sound checkpoint "<basename>-<step>" of a directory and of the fallback
   // directory, if there is one. Returns its prefix, or nullopt if they hold no checkpoint at all.
@@ -166,7 +172,8 @@ class CROCHET_EXPORT Saver {
   // the process to end.
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
                                             const std::string& basename,
-                                            RestoreReport* report = nullptr);
+                                            RestoreReport* report = nullptr,
+                                            const std::function<void()>& initialize = {});
   // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.
   void refuse(const std::string& prefix, std::string reason);
   // While this is true, restore_newest() renames nothing: other ranks may still refuse what it has
@@ -229,10 +236,13 @@ class CROCHET_EXPORT Saver {
                                                   const std::string& prefix) const;
   // What a checkpoint may be: a run's own one already has the names that rules gave its values.
   enum class Origin { kOwnRun, kAny };
-  RestoreReport restore_from(Session& session, const CheckpointReader& reader, Origin origin) const;
-  RestoreReport restore_existing(Session& session, const std::string& prefix, Origin origin) const;
+  RestoreReport restore_from(Session& session, const CheckpointReader& reader, Origin origin,
+                             const std::function<void()>& initialize) const;
+  RestoreReport restore_existing(Session& session, const std::string& prefix, Origin origin,
+                                 const std::function<void()>& initialize) const;
   RestoreReport restore_by(StateOperations& operations, Session& session,
-                           const CheckpointReader& reader) const;
+                           const CheckpointReader& reader,
+                           const std::function<void()>& initialize) const;
   std::vector<internal::RestoreCandidate> abandon_newer(
       std::vector<internal::RestoreCandidate>& candidates, const std::string& directory) const;
   void note_restored(const internal::RestoreCandidate& restored,

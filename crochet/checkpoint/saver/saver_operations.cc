@@ -82,6 +82,14 @@ bool are_needed(const StateOperations& operations, const Graph& graph) {
   }
 }
 
+// True if they restore an iterator or a table, which they can only do once it is initialized.
+bool restore_more_than_variables(const StateOperations& operations, const Graph& graph) {
+  return operations.knows_names() &&
+         std::ranges::any_of(graph.other_state(), [&](const OtherState& state) {
+           return operations.saves_state(state.name);
+         });
+}
+
 std::shared_ptr<ExternalBundle> store_at(StateOperations& operations, Session& session,
                                          FileSystem& files, const std::string& prefix) {
   std::shared_ptr<ExternalBundle> stored;
@@ -179,12 +187,16 @@ std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Sessio
 }
 
 RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
-                                const CheckpointReader& reader) const {
+                                const CheckpointReader& reader,
+                                const std::function<void()>& initialize) const {
   log_operations_once(operations, session);
   const internal::VariableSelection selection = selection_of(operations, session.graph());
   // They may save more than variables, under unknown names.
   const RestoreRules rules{.allow_surplus = true};
-  return restore_state(session, reader, selection, rules, &operations);
+  return restore_state(session, reader, selection, rules, &operations,
+                       restore_more_than_variables(operations, session.graph())
+                           ? initialize
+                           : std::function<void()>());
 }
 
 }  // namespace crochet::inline v0

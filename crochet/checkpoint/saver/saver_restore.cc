@@ -77,7 +77,8 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 }  // namespace
 
 RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader,
-                                  Origin origin) const {
+                                  Origin origin,
+                                  const std::function<void()>& initialize) const {
   RestoreRules rules{.reshape = options().reshape,
                      .convert_dtype = options().convert_dtype,
                      .allow_missing = options().allow_missing,
@@ -88,7 +89,7 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
   if (origin == Origin::kOwnRun) remove_applied(rules.rename, files(), reader.prefix());
   const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
-    return restore_by(*operations, session, reader);
+    return restore_by(*operations, session, reader, initialize);
   RestoreReport report = restore_state(session, reader, (*publisher_)->selection(), rules);
   if (!reader.has_checksums())
     log_warning(
@@ -99,21 +100,23 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
 }
 
 RestoreReport Saver::restore(Session& session, const std::string& prefix) {
-  return restore_existing(session, prefix, Origin::kAny);
+  return restore_existing(session, prefix, Origin::kAny, {});
 }
 
-RestoreReport Saver::resume(Session& session, const std::string& prefix) {
-  return restore_existing(session, prefix, Origin::kOwnRun);
+RestoreReport Saver::resume(Session& session, const std::string& prefix,
+                            const std::function<void()>& initialize) {
+  return restore_existing(session, prefix, Origin::kOwnRun, initialize);
 }
 
 RestoreReport Saver::restore_existing(Session& session, const std::string& prefix,
-                                      Origin origin) const {
+                                      Origin origin,
+                                      const std::function<void()>& initialize) const {
   check_built();
   if (!operations_for(session) && is_empty(session.graph())) return {};
   if (!checkpoint_exists(files(), prefix) || is_directory(files(), prefix))
     throw InvalidArgumentError(
         fmt::format("The passed save_path is not a valid checkpoint: {}", prefix));
-  return restore_from(session, CheckpointReader(prefix, files()), origin);
+  return restore_from(session, CheckpointReader(prefix, files()), origin, initialize);
 }
 
 // Removes those that are newer than the one to which the saver goes back, and returns them: none if
@@ -140,8 +143,8 @@ std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>
 }
 
 std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
-                                                 const std::string& basename,
-                                                 RestoreReport* report) {
+                                                 const std::string& basename, RestoreReport* report,
+                                                 const std::function<void()>& initialize) {
   check_built();
   (*publisher_)->wait_for_announced_writes();
   const auto find = [&] {
@@ -170,7 +173,8 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     try {
       if (const auto known = refused_.find(candidate.prefix); known != refused_.end())
         throw DataLossError(known->second);
-      RestoreReport restored = restore_from(session, open_listed(candidate), Origin::kOwnRun);
+      RestoreReport restored =
+          restore_from(session, open_listed(candidate), Origin::kOwnRun, initialize);
       note_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);

@@ -87,6 +87,15 @@ TEST_F(UnsavedStateTest, ResumesAnIteratorSavedByTheGraphsSaver) {
   EXPECT_EQ(CheckpointReader(run_ + "/model.ckpt-5").read("total"), Tensor::scalar<int64_t>(15));
 }
 
+// Its initializer must run before it is restored, and not afterwards.
+TEST_F(UnsavedStateTest, ResumesAnIteratorThatIsInitializedByEachSession) {
+  for (const int64_t step : {2, 4, 5}) {
+    Graph graph = import_golden("initialized_iterator");
+    EXPECT_EQ(train_until(step, graph).last_step, step);
+  }
+  EXPECT_EQ(CheckpointReader(run_ + "/model.ckpt-5").read("total"), Tensor::scalar<int64_t>(15));
+}
+
 TEST_F(UnsavedStateTest, RefusesToStartWithATableThatCrochetCannotSave) {
   for (const SaverOptions& options :
        {SaverOptions{.writer = StateWriter::kCrochet}, SaverOptions{.num_shards = 2},

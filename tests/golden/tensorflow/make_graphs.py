@@ -14,6 +14,7 @@ savers.meta: two savers in the collection, each of its own variable.
 control_flow.meta: nested loops and branches, and a gradient through them.
 dataset.meta: a data set with a function.
 table.meta, iterator.meta: a table that grows and an iterator that advances, both saved by the graph's saver.
+initialized_iterator.meta: such an iterator that is initialized as tables are.
 renamed.meta: a saver with keys that are not the variables' names.
 sync.meta: a SyncReplicasOptimizer of one replica, with its collections.
 averages.meta: a saver of ExponentialMovingAverage.variables_to_restore() and the averages themselves.
@@ -250,6 +251,20 @@ def iterator():
     return graph, saver
 
 
+def initialized_iterator():
+    """As iterator(), with one that exists only after the initializers of tables have run."""
+    graph = tf.Graph()
+    with graph.as_default():
+        step = v1.train.create_global_step()
+        total = v1.get_variable("total", initializer=tf.constant(0, tf.int64), use_resource=True)
+        numbers = v1.data.make_initializable_iterator(tf.data.Dataset.range(1, 1000))
+        v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, numbers.initializer)
+        v1.add_to_collection(v1.GraphKeys.SAVEABLE_OBJECTS, tf.data.experimental.make_saveable_from_iterator(numbers))
+        tf.group(v1.assign_add(step, 1), v1.assign_add(total, numbers.get_next()), name="train")
+        saver = v1.train.Saver()
+    return graph, saver
+
+
 def renamed():
     graph = tf.Graph()
     with graph.as_default():
@@ -408,7 +423,7 @@ def main():
     export(savers(), os.path.join(folder, "savers.meta"))
     export(control_flow(), os.path.join(folder, "control_flow.meta"))
     export(dataset(), os.path.join(folder, "dataset.meta"))
-    for make in (table, iterator, renamed, averages, sync):
+    for make in (table, iterator, initialized_iterator, renamed, averages, sync):
         graph, saver = make()
         export(graph, os.path.join(folder, f"{make.__name__}.meta"), saver)
     save_model(os.path.join(folder, "saved_model"))

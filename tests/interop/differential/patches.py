@@ -1,0 +1,252 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""The differences on purpose, as patches of TensorFlow.
+
+Each patch names the line of docs/porting.md that announces it; without that line it is refused. What
+is not patched here must be the same.
+"""
+
+import os
+import pathlib
+
+from tensorflow.python.framework import errors
+from tensorflow.python.training import basic_session_run_hooks as hooks
+from tensorflow.python.training import checkpoint_management
+from tensorflow.python.training import coordinator
+from tensorflow.python.training import monitored_session as ms
+from tensorflow.python.training import session_run_hook
+
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "porting.md"
+LINES = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+PREEMPTIONS = (errors.AbortedError, errors.UnavailableError)
+
+
+def documented(*starts):
+    """Requires that rows of the page begin with these words."""
+    for start in starts:
+        if not any(line.startswith(f"| {start}") for line in LINES):
+            raise LookupError(f"docs/porting.md has no row that begins with {start!r}: a patch needs it")
+    return lambda patch: patch
+
+
+class Stop:
+    """The request that stops the run: kept through recoveries, and refusing runs but repetitions."""
+
+    requested, count, excused = False, 0, 0
+
+    def reset(self):
+        self.requested, self.count, self.excused = False, 0, 0
+
+    def request(self):
+        self.requested = True
+        self.count += 1
+
+    def refuses(self):
+        return self.count > self.excused
+
+
+STOP = Stop()
+
+
+@documented("a stop that is requested in a run is forgotten if the run fails",
+            "`StepContext.request_stop` outside a scope sets nothing")
+def keep_requests():
+    original = ms._HookedSession.run
+
+    def request_stop(self):
+        self._stop_requested = True
+        STOP.request()
+
+    def run(self, *args, **kwargs):
+        if STOP.refuses():
+            raise RuntimeError("Run called even after should_stop requested.")
+        self._is_running = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            self._is_running = False
+
+    def request_in_function(self):
+        STOP.request()
+        raise StopIteration("requested by the step function")
+
+    session_run_hook.SessionRunContext.request_stop = request_stop
+    ms._HookedSession.run = run
+    ms._HookedSession._check_stop = lambda self: STOP.requested and not getattr(self, "_is_running", False)
+    ms._MonitoredSession.StepContext.request_stop = request_in_function
+    for name in ("run", "run_step_fn"):
+        begin_call(name)
+
+
+def begin_call(name):
+    original = getattr(ms._MonitoredSession, name)
+
+    def call(self, *args, **kwargs):
+        if self._sess is None:
+            raise RuntimeError("the session is closed")
+        depth = getattr(self, "_depth", 0)
+        if depth == 0:
+            STOP.excused = 0
+        self._depth = depth + 1
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            self._depth = depth
+
+    setattr(ms._MonitoredSession, name, call)
+
+
+@documented("after a restore at the target one more step is made")
+def stop_at_a_target_that_is_reached():
+    def create_session(self):
+        self.tf_sess = self._session_creator.create_session()
+        start = hooks.training_util.global_step(self.tf_sess, hooks.training_util.get_global_step())
+        self.coord = coordinator.Coordinator(clean_stop_exception_types=[])
+        for hook in self._hooks:
+            hook.after_create_session(self.tf_sess, self.coord)
+        if any(isinstance(hook, hooks.StopAtStepHook) and hook._last_step <= start for hook in self._hooks):
+            STOP.request()
+        STOP.excused = STOP.count
+        return ms._CoordinatedSession(ms._HookedSession(self.tf_sess, self._hooks), self.coord,
+                                      self._stop_grace_period_secs)
+
+    ms._MonitoredSession._CoordinatedSessionCreator.create_session = create_session
+
+
+@documented("an `OutOfRangeError` or `StopIteration` while a lost session is created again",
+            "after a recovery that failed, the next run tries again",
+            "`StepContext.session` is the lost session after a recovery")
+def lose_sessions():
+    session = ms._RecoverableSession
+    original_close = session.close
+
+    def recover(self):
+        try:
+            coord = self._sess._coord
+            if coord.should_stop() and not coord._exc_info_to_raise:
+                STOP.request()
+            original_close(self)
+            self._sess = self._create_session()
+        except Exception as loss:
+            self.loss = loss
+            raise
+
+    def repeat(self, call):
+        while True:
+            try:
+                if not self._sess:
+                    raise RuntimeError("the session is lost")
+                return call()
+            except PREEMPTIONS:
+                recover(self)
+
+    def run(self, *args, **kwargs):
+        return repeat(self, lambda: self._sess.run(*args, **kwargs))
+
+    def run_step_fn(self, step_fn, raw_session, run_with_hooks):
+        return repeat(self, lambda: self._sess.run_step_fn(step_fn, self._sess_creator.tf_sess, self._sess.run))
+
+    def check_stop(self):
+        if not self._sess:
+            return True
+        try:
+            return self._sess._check_stop()
+        except PREEMPTIONS:
+            recover(self)
+            return False
+        except Exception:
+            return True
+
+    session.loss = None
+    session.run, session.run_step_fn, session._check_stop = run, run_step_fn, check_stop
+
+
+@documented("if an `end` fails, those of later hooks are skipped", "a second `close` calls `end` again and fails")
+def end_all_hooks():
+    def close_internal(self, exception_type=None):
+        if self._sess is None:
+            return
+        first = getattr(self._sess, "loss", None)
+        if first is None and not exception_type:
+            for hook in self._hooks:
+                try:
+                    hook.end(self._coordinated_creator.tf_sess)
+                except Exception as error:
+                    first = first or error
+        elif exception_type:
+            first = None
+        try:
+            self._sess.close()
+        except Exception as error:
+            first = first or error
+        self._sess = None
+        self._coordinated_creator.tf_sess = None
+        self._coordinated_creator.coord = None
+        if first:
+            raise first
+
+    ms._MonitoredSession._close_internal = close_internal
+
+
+@documented("the save at the creation of a session also follows a restore",
+            "the wish of a listener to stop, after the save at the creation of a session, is dropped",
+            "a step whose save failed is not saved at the end either",
+            "a run that `NanTensorHook` stops without an error saves the NaN")
+def save_what_is_missing():
+    saver = hooks.CheckpointSaverHook
+    original_save, original_after_run, original_nan = saver._save, saver.after_run, hooks.NanTensorHook.after_run
+
+    def step_of(self, session):
+        return session.run(self._global_step_tensor)
+
+    def save(self, session, step):
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        self.saved_step = step
+        self._get_saver().save(session, self._save_path, global_step=step, write_meta_graph=False)
+        return any([listener.after_save(session, step) for listener in self._listeners])
+
+    def after_create_session(self, session, coord):
+        step = step_of(self, session)
+        self.saved_step, self.is_rejected = None, False
+        self._timer.update_last_triggered_step(step)
+        if checkpoint_management.checkpoint_exists(f"{self._save_path}-{step}"):
+            self.saved_step = step
+        elif self._save(session, step):
+            coord.request_stop()
+
+    def after_run(self, run_context, run_values):
+        self.is_rejected = getattr(run_context, "is_rejected", False)
+        if not self.is_rejected:
+            original_after_run(self, run_context, run_values)
+
+    def end(self, session):
+        step = step_of(self, session)
+        if not self.is_rejected and step != self.saved_step:
+            self._save(session, step)
+        for listener in self._listeners:
+            listener.end(session, step)
+
+    def reject(self, run_context, run_values):
+        before = run_context.stop_requested
+        original_nan(self, run_context, run_values)
+        if hooks.np.isnan(run_values.results) and not self._fail_on_nan_loss:
+            run_context.is_rejected = True
+        return before
+
+    saver._save, saver.after_create_session = save, after_create_session
+    saver.after_run, saver.end = after_run, end
+    hooks.NanTensorHook.after_run = reject
+
+
+@documented("savers created by the session come before the user's hooks")
+def order(given, saver):
+    return given + saver
+
+
+def apply():
+    keep_requests()
+    stop_at_a_target_that_is_reached()
+    lose_sessions()
+    end_all_hooks()
+    save_what_is_missing()

@@ -281,7 +281,7 @@ TEST_F(RecoveryTest, RefusesANewRunAfterARequestThatARecoveryKept) {
   session.close();
 }
 
-// An error that the program catches is no reason to forget it.
+// The program catches the error: what a hook wished remains.
 TEST_F(RecoveryTest, KeepsARequestToStopOfARunThatFails) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->stops_before_run = true;

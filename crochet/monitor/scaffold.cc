@@ -84,6 +84,7 @@ Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own) {
   take(own.ready_op, source.ready_op);
   take(own.ready_for_local_init_op, source.ready_for_local_init_op);
   take(own.local_init_op, source.local_init_op);
+  if (own.local_init_feed_dict.empty()) own.local_init_feed_dict = source.local_init_feed_dict;
   take(own.summary_op, source.summary_op);
   return own;
 }

@@ -58,9 +58,10 @@ struct CROCHET_EXPORT Scaffold {
   // The same for what local_init_op needs: the collection "ready_for_local_init_op", or
   // Graph::default_ready_for_local_init_op().
   Fetches ready_for_local_init_op = {};
-  // Run in every session, restored or not: the collection "local_init_op", or
-  // Graph::default_local_init_op().
+  // Run with local_init_feed_dict in every session, restored or not: the collection
+  // "local_init_op", or Graph::default_local_init_op().
   Fetches local_init_op = {};
+  Feeds local_init_feed_dict = {};
   // What SummarySaverHook fetches: the collection "summary_op", or a map from tag to value of all
   // of the graph's collections of summaries (graph.h), under the names of the operations.
   Fetches summary_op = {};

@@ -196,6 +196,7 @@ Scaffold full_scaffold(const std::string& name) {
           .ready_op = name,
           .ready_for_local_init_op = name,
           .local_init_op = name,
+          .local_init_feed_dict = {{Output(), Tensor::scalar(name)}},
           .summary_op = name};
 }
 
@@ -207,6 +208,7 @@ void expect_same(const Scaffold& copy, const Scaffold& original) {
   EXPECT_EQ(*copy.ready_op.as_name(), *original.ready_op.as_name());
   EXPECT_EQ(*copy.ready_for_local_init_op.as_name(), *original.ready_for_local_init_op.as_name());
   EXPECT_EQ(*copy.local_init_op.as_name(), *original.local_init_op.as_name());
+  EXPECT_EQ(copy.local_init_feed_dict, original.local_init_feed_dict);
   EXPECT_EQ(*copy.summary_op.as_name(), *original.summary_op.as_name());
 }
 

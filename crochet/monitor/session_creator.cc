@@ -18,6 +18,7 @@ SessionManager make_manager(
     Graph& graph, const Scaffold& scaffold, Clock* clock,
     double recovery_wait_secs = SessionManagerOptions().recovery_wait_secs) {
   return SessionManager(graph, {.local_init_op = scaffold.local_init_op,
+                                .local_init_feed_dict = scaffold.local_init_feed_dict,
                                 .ready_op = scaffold.ready_op,
                                 .ready_for_local_init_op = scaffold.ready_for_local_init_op,
                                 .recovery_wait_secs = recovery_wait_secs,

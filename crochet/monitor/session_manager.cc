@@ -181,7 +181,8 @@ void SessionManager::initialize(Session& session, const PrepareSessionOptions& o
 SessionManager::Obstacle SessionManager::initialize_locally(Session& session) {
   if (options_.local_init_op.empty()) return std::nullopt;
   if (Obstacle found = obstacle(session, options_.ready_for_local_init_op)) return found;
-  session.run(options_.local_init_op, {}, options_.local_init_run_options);
+  session.run(options_.local_init_op, options_.local_init_feed_dict,
+              options_.local_init_run_options);
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@ namespace crochet::inline v0 {
 // What makes a session ready; see Scaffold.
 struct SessionManagerOptions {
   Fetches local_init_op = {};
+  Feeds local_init_feed_dict = {};
   // A session is ready if this gives no value, an int32 or no elements; otherwise it gives the
   // names of variables that are not initialised. Empty: always ready.
   Fetches ready_op = {};

@@ -325,6 +325,15 @@ TEST_F(LocalInitTest, RunsALocalInitOpThatIsAList) {
   EXPECT_EQ(value(*session, x), 4);
 }
 
+TEST_F(LocalInitTest, FeedsTheLocalInitOp) {
+  const Output fed = graph_.placeholder("fed");
+  SessionManagerOptions with_feed = options();
+  with_feed.local_init_op = graph_.initializer("init_fed", w_, fed);
+  with_feed.local_init_feed_dict = {{fed, Tensor::scalar(5.0f)}};
+  const auto session = manager(with_feed).prepare_session({.init_op = init()});
+  EXPECT_EQ(value(*session, w_), 5);
+}
+
 // SM-18: the local variable is not initialised.
 TEST_F(LocalInitTest, FailsIfTheLocalVariableIsNotInitialised) {
   EXPECT_THAT([&] { manager({.ready_op = ready_}).prepare_session({.init_op = init()}); },

@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/run/evaluate_repeatedly.h"
+#include "crochet/run/restore_purpose.h"
 #include "crochet/run/tracker.h"
 
 namespace crochet::inline v0 {
@@ -49,6 +50,7 @@ class CROCHET_EXPORT Evaluator {
   explicit Evaluator(EvaluatorOptions options)
       : options_(std::move(options)), tracker_(graph_, "") {
     graph_.create_global_step();
+    internal::RestorePurpose::of(graph_)->is_same_training = false;
   }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;

@@ -5,6 +5,7 @@
 #include "crochet/base/error.h"
 #include "crochet/run/load_values.h"
 #include "crochet/run/restore_advice.h"
+#include "crochet/run/restore_purpose.h"
 #include "crochet/run/restoring.h"
 
 namespace crochet::inline v0 {
@@ -26,6 +27,7 @@ RestoreReport load_values(const RestoreOptions& options, SurplusValues surplus,
                           const std::function<void(Tracker& tracker)>& track, FileSystem* files) {
   if (options.from.empty()) throw InvalidArgumentError("load: the path is empty");
   local::Graph graph;
+  RestorePurpose::of(graph)->is_same_training = false;
   Tracker tracker(graph, "");
   track(tracker);
   RestoreOptions rules = options;

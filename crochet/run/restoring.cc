@@ -2,14 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/restoring.h"
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/run/resized_values.h"
+#include "crochet/run/restore_purpose.h"
 
 namespace crochet::inline v0::internal {
+namespace {
+
+// While it lives, a restore that selects some values begins another training with them.
+class NewTraining {
+ public:
+  NewTraining(const Graph& graph, bool is_new) {
+    if (is_new) purposes_ = graph.attached<RestorePurpose>();
+    std::erase_if(purposes_, [](const auto& each) { return !each->is_same_training; });
+    for (const auto& each : purposes_) each->is_same_training = false;
+  }
+  ~NewTraining() {
+    for (const auto& each : purposes_) each->is_same_training = true;
+  }
+  NewTraining(const NewTraining&) = delete;
+  NewTraining& operator=(const NewTraining&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<RestorePurpose>> purposes_;
+};
+
+}  // namespace
 
 void check_options(const RestoreOptions& options, const std::string& checkpoint_dir) {
   check_stored_names(options.rename);
@@ -40,6 +64,7 @@ RestoreReport restore_from(Session& session, const RestoreOptions& options, File
     saver_options.filter = [only = options.only](std::string_view name) {
       return only.match(std::string(name));
     };
+  const NewTraining new_training(session.graph(), !options.only.is_all());
   Saver saver(std::move(saver_options));
   const ResizedValues resized(session.graph());
   RestoreReport report =

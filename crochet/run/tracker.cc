@@ -102,6 +102,16 @@ void Tracker::add_provider(Provider provider) {
   });
 }
 
+void Tracker::add_provider(PartsProvider provider) {
+  provide([provider = std::move(provider)](Tracker& here) {
+    if (!here.is_restoring()) return provider.list(here);
+    const StoredParts stored = here.stored();
+    if (here.is_plan()) return here.visitor_->planned(here.prefix_, provider.plan(stored));
+    if (provider.make) provider.make(stored, here.visitor_->read().beneath(here.prefix_));
+    provider.list(here);
+  });
+}
+
 void Tracker::add_own_array(local::BorrowedArray array) {
   if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array));
   if (shard_ != nullptr) array.resize = {};  // Its place determines its size.

@@ -18,6 +18,7 @@
 #include "crochet/run/internal/part_walks.h"
 #include "crochet/run/internal/saveable_adapters.h"
 #include "crochet/run/internal/type_shapes.h"
+#include "crochet/session/parted_saveable.h"
 #include "crochet/session/saveable.h"
 #include "crochet/session/shard.h"
 #include "crochet/session/stored_parts.h"
@@ -103,6 +104,19 @@ class CROCHET_EXPORT Tracker {
     std::function<void(const StoredParts& stored)> check = {};
   };
   void add_provider(Provider provider);
+  // The same for a value that knows its parts before a restore: each part is compared with the
+  // checkpoint, and chosen, renamed and left out, like a value of its own.
+  struct PartsProvider {
+    std::function<void(Tracker& here)> list;
+    // The parts that the value has after a restore from a checkpoint that has `stored` here, by
+    // their names relative to the value. Changes nothing. Throws: InvalidArgumentError if it cannot
+    // be restored from it.
+    std::function<std::vector<StatePart>(const StoredParts& stored)> plan;
+    // Makes the parts of `read`, whose values follow when they are listed. Parts that are stored
+    // but not read keep their values; those that are not stored are gone. May be empty.
+    std::function<void(const StoredParts& stored, const StoredParts& read)> make = {};
+  };
+  void add_provider(PartsProvider provider);
   // True where sharded() tracks a value: expected is one array, by add_array("", ...).
   bool is_sharded() const { return shard_ != nullptr; }
   // True while a value is given what a checkpoint has, which may have another size. The elements

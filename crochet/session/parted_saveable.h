@@ -19,6 +19,14 @@ struct StatePart {
   bool is_object = false;
   DType dtype = DType::kInvalid;  // Of an array.
   Shape shape = {};               // May have unknown sizes.
+  // The object can be without it: a checkpoint that lacks it is complete.
+  bool is_optional = false;
+  // The object always has it: where a checkpoint has nothing of the object, it is missed by its own
+  // name.
+  bool is_fixed = false;
+  // The full name of another value with which `key` ends, as "exp_avg/net/weight" does: where that
+  // one is renamed, this part is. Empty if there is none.
+  std::string named_after = {};
 };
 
 // A Saveable whose keys are names of parts, which may change between saves. Options of a restore

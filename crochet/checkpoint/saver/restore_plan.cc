@@ -170,8 +170,8 @@ class RestorePlan {
     const RegisteredSaveable* object;
     std::vector<Entry> entries;
     std::vector<std::string> kept = {};  // Keys of entries that keep the object's values.
-    PartedSaveable* parted = nullptr;  // Null for an object without named parts.
-    StoredParts stored = {};           // Its parts, all that are to be restored.
+    PartedSaveable* parted = nullptr;    // Null for an object without named parts.
+    StoredParts stored = {};             // Its parts, all that are to be restored.
   };
 
   // The number of ranks of which the checkpoint has a value, for each value that ranks have for
@@ -284,7 +284,8 @@ class RestorePlan {
     const std::string stored_as = entries_.stored_name(own_key);
     take_kept(object.name, part.entries, part.kept);
     if (part.entries.empty() && (!part.kept.empty() || rules_.keep.match(object.name))) return;
-    for (const Entry& entry : part.entries) note_used(entry.key.empty() ? own_key : own_key + '/' + entry.key, entry.name);
+    for (const Entry& entry : part.entries)
+      note_used(entry.key.empty() ? own_key : own_key + '/' + entry.key, entry.name);
     if (!part.entries.empty()) {
       note_restored(object.name, without_key(part.entries.front(), ""));
       objects_.push_back(std::move(part));
@@ -333,8 +334,11 @@ class RestorePlan {
     object.entries.clear();
     if (stored.empty()) {
       // What has no parts has nothing to be missed.
-      if (!is_partial && selection_.selects_part(name, name) &&
-          !object.parted->parts_for(StoredParts()).empty())
+      if (is_partial || !selection_.selects_part(name, name)) return;
+      const std::vector<StatePart> parts = object.parted->parts_for(StoredParts());
+      if (std::ranges::any_of(parts, &StatePart::is_fixed))
+        return plan_missing_parts(parts, full_name);
+      if (!parts.empty())
         note_missing({name, selection_.place_of(name).key, std::nullopt},
                      !rules_.allow_missing.match(name));
       return;
@@ -359,17 +363,42 @@ class RestorePlan {
     objects_.push_back(std::move(object));
   }
 
+  // Of an object of which the checkpoint has nothing.
+  template <typename FullName>
+  void plan_missing_parts(const std::vector<StatePart>& parts, const FullName& full_name) {
+    for (const StatePart& part : parts) {
+      const std::string full = full_name(part.key);
+      std::optional<RestoreMismatch::Value> value;
+      if (!part.is_object) value = RestoreMismatch::Value{part.dtype, part.shape};
+      if (part.is_optional) continue;
+      if (rules_.keep.match(full))
+        note_kept(full, view_name(full), nullptr);
+      else
+        note_missing({full, entries_.stored_name(view_name(full)), value},
+                     !rules_.allow_missing.match(full));
+    }
+  }
+
+  // Null if the checkpoint lacks the part.
+  const Item* entry_of(const StatePart& part, const std::string& full,
+                       const NamesByKey& names) const {
+    const std::string& other = part.named_after;
+    if (const std::string stored_as = entries_.stored_name(other);
+        !other.empty() && stored_as != other)
+      return entries_.find(view_name(full.substr(0, full.size() - other.size()) + stored_as));
+    const auto found = names.find(part.key);
+    return found == names.end() ? nullptr : &stored_.item(found->second);
+  }
+
   void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
                        const NamesByKey& names) {
-    const auto found_name = names.find(part.key);
-    if (rules_.keep.match(full))
-      return note_kept(full, view_name(full),
-                       found_name == names.end() ? nullptr : &stored_.item(found_name->second));
-    if (found_name == names.end())
+    const Item* const found = entry_of(part, full, names);
+    if (found == nullptr && part.is_optional) return;
+    if (rules_.keep.match(full)) return note_kept(full, view_name(full), found);
+    if (found == nullptr)
       return note_missing({full, entries_.stored_name(view_name(full)),
                            RestoreMismatch::Value{part.dtype, part.shape}},
                           !rules_.allow_missing.match(full));
-    const Item* const found = &stored_.item(found_name->second);
     note_used(view_name(full), *found);
     const RestoreMismatch::Value stored{found->second.dtype, found->second.shape};
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
@@ -400,7 +429,7 @@ class RestorePlan {
          each != names.end() && each->first.starts_with(start); ++each)
       add(each->first, each->second);
     const std::string stored_as = entries_.stored_name(view_name(full));
-    if (object.entries.size() == before && is_kept) return;
+    if (object.entries.size() == before && (is_kept || part.is_optional)) return;
     if (object.entries.size() == before)
       return note_missing({full, stored_as, std::nullopt}, !rules_.allow_missing.match(full));
     note_restored(full, without_key(object.entries[before], part.key));
@@ -457,8 +486,8 @@ class RestorePlan {
     entries_.for_each([&](const std::string& name, const Item&) {
       std::string key;
       const auto* const owner = owners.owner_of(name, key);
-      const bool is_selected = owner != nullptr ? selection_.selects_part(owner->name, name)
-                                                : selection_.selects(name);
+      const bool is_selected =
+          owner != nullptr ? selection_.selects_part(owner->name, name) : selection_.selects(name);
       if (!is_selected && (owner != nullptr || owners.is_variable(name))) entries_.use(name);
     });
     mismatch_.idle_renames = entries_.idle_rules();

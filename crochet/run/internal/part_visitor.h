@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/engines/local/borrowed_array.h"
+#include "crochet/session/parted_saveable.h"
 #include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
 
@@ -37,7 +39,11 @@ class CROCHET_EXPORT PartVisitor {
   virtual void epochs(const EpochOrder&) {}
   // Everything that is stored at and beneath `name`, for a provider that makes it; in a plan.
   virtual void all_stored(const std::string& name) = 0;
-  // Begins and ends the parts of such a provider, which must have just what is stored.
+  // The parts of a provider that plans them one by one, by their names beneath `name`; in a plan.
+  virtual void planned(const std::string&, std::vector<StatePart>) {}
+  // Of what is stored, the parts whose values are about to be read; in a restore.
+  virtual const StoredParts& read() const { return stored(); }
+  // Begins and ends the parts of a provider that must have just what is stored.
   virtual void begin_provider() {}
   virtual void end_provider() {}
   // Begins and ends parts on whose values the parts after them depend: a restore reads them at

@@ -154,6 +154,14 @@ class PlanningVisitor final : public ListingVisitor {
     }
   }
 
+  void planned(const std::string& name, std::vector<StatePart> parts) override {
+    for (StatePart& part : parts) {
+      part.key = entry_name(name, part.key);
+      add_name(part.key);
+      parts_.push_back(std::move(part));
+    }
+  }
+
   std::vector<StatePart> take_parts() { return std::move(parts_); }
 
  private:
@@ -170,6 +178,7 @@ class RestoringVisitor final : public ListingVisitor {
 
   Purpose purpose() const override { return Purpose::kRestore; }
   const StoredParts& stored() const override { return stored_; }
+  const StoredParts& read() const override { return values_.parts(); }
   void begin_provider() override { ++num_providers_; }
   void end_provider() override { --num_providers_; }
   void begin_keys() override { ++num_keys_; }
@@ -185,7 +194,7 @@ class RestoringVisitor final : public ListingVisitor {
     const local::ArrayView before = array.view();
     check_fits(full, part, before.dtype, local::possible_shape(array, before));
     if (array.resize) array.resize(part.shape);
-    read(name, [full, part, array = std::move(array)](PartValue& value) {
+    read_part(name, [full, part, array = std::move(array)](PartValue& value) {
       const local::ArrayView view = array.view();
       check_fits(full, part, view.dtype, view.shape);
       local::fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
@@ -201,11 +210,11 @@ class RestoringVisitor final : public ListingVisitor {
     const auto state = std::make_shared<TensorMap>(kept_entries(name, *object, parts));
     const size_t num_entries = state->size() + parts.size();
     for (const auto& [key, part] : parts)
-      read(entry_name(name, key), [state, object, key = key, full = full_name(name),
-                                   num_entries](PartValue& value) {
-        state->emplace(key, value.read());
-        if (state->size() == num_entries) restore_object(full, *object, *state);
-      });
+      read_part(entry_name(name, key),
+                [state, object, key = key, full = full_name(name), num_entries](PartValue& value) {
+                  state->emplace(key, value.read());
+                  if (state->size() == num_entries) restore_object(full, *object, *state);
+                });
   }
 
   // Throws: InvalidArgumentError if the value lacks a part that is stored.
@@ -245,7 +254,7 @@ class RestoringVisitor final : public ListingVisitor {
   }
 
   // Keys are read at once.
-  void read(const std::string& name, PartValues::Take take) {
+  void read_part(const std::string& name, PartValues::Take take) {
     if (num_keys_ > 0) return values_.read_now(name, take);
     ++num_unread_;
     values_.read_later(name, [&unread = num_unread_, take = std::move(take)](PartValue& value) {

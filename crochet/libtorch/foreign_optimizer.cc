@@ -47,6 +47,7 @@ class ForeignOptimizer final : public Saveable {
 
   TensorMap save() const override {
     const TensorMap values = values_of_archive(functions());
+    check_is_complete(values);
     TensorMap state = renamed(values, names_by_address(values));
     state.emplace(kClassKey, Tensor::scalar(own_class()));
     return state;
@@ -71,7 +72,27 @@ class ForeignOptimizer final : public Saveable {
     load_options(values);
   }
 
+  // Throws: InvalidArgumentError for a class that saves nothing or not all of its state.
+  void check_is_complete() const { check_is_complete(values_of_archive(functions())); }
+
  private:
+  static bool has_any(const TensorMap& values, std::string_view prefix) {
+    const auto found = values.lower_bound(std::string(prefix));
+    return found != values.end() && found->first.starts_with(prefix);
+  }
+
+  void check_is_complete(const TensorMap& values) const {
+    const bool has_groups = has_any(values, "param_groups:");
+    if (has_groups && (optimizer_.state().empty() || has_any(values, "state:"))) return;
+    throw InvalidArgumentError(fmt::format(
+        "optimizer \"{0}\": the save() of class {1} writes no {2}: override save() and load() as "
+        "LibTorch's optimizers do, by torch::optim::serialize<State, Options>(archive, *this); or "
+        "give the class `void track(crochet::Tracker& tracker)`, which lists its members, and "
+        "track "
+        "it as {1}, not as Optimizer",
+        name_, own_class(), has_groups ? "state of parameters" : "parameter groups"));
+  }
+
   ArchiveFunctions functions() const {
     return {.save = [this](torch::serialize::OutputArchive& archive) { optimizer_.save(archive); },
             .load = [this](torch::serialize::InputArchive& archive) { optimizer_.load(archive); }};
@@ -182,8 +203,10 @@ class ForeignOptimizer final : public Saveable {
 }  // namespace
 
 void track_foreign_optimizer(Tracker& tracker, torch::optim::Optimizer& optimizer) {
-  tracker.add_object("", std::make_shared<ForeignOptimizer>(optimizer, tracker.name(),
-                                                            ParameterNames::of(tracker.graph())));
+  const auto object = std::make_shared<ForeignOptimizer>(optimizer, tracker.name(),
+                                                         ParameterNames::of(tracker.graph()));
+  object->check_is_complete();
+  tracker.add_object("", object);
 }
 
 }  // namespace crochet::inline v0::libtorch

@@ -145,26 +145,43 @@ class FieldsOf final : public OptimizerFields {
   const char* name_;
 };
 
+enum class Match { kExactly, kAlsoDerived };
+
 template <typename Optimizer, typename Options, typename State, bool kStateOfEach = true>
-std::unique_ptr<const OptimizerFields> fields_if(const optim::Optimizer& optimizer,
+std::unique_ptr<const OptimizerFields> fields_if(const optim::Optimizer& optimizer, Match match,
                                                  const char* name) {
-  if (!internal::is_exactly<Optimizer>(optimizer)) return nullptr;
+  const bool matches = match == Match::kExactly
+                           ? internal::is_exactly<Optimizer>(optimizer)
+                           : internal::dynamic_as<const Optimizer>(&optimizer) != nullptr;
+  if (!matches) return nullptr;
   return std::make_unique<FieldsOf<Optimizer, Options, State, kStateOfEach>>(name);
+}
+
+std::unique_ptr<const OptimizerFields> fields_of(const optim::Optimizer& optimizer, Match match) {
+  using namespace torch::optim;
+  if (auto fields = fields_if<Adam, AdamOptions, AdamParamState>(optimizer, match, "Adam"))
+    return fields;
+  if (auto fields = fields_if<AdamW, AdamWOptions, AdamWParamState>(optimizer, match, "AdamW"))
+    return fields;
+  if (auto fields = fields_if<SGD, SGDOptions, SGDParamState>(optimizer, match, "SGD"))
+    return fields;
+  if (auto fields =
+          fields_if<RMSprop, RMSpropOptions, RMSpropParamState>(optimizer, match, "RMSprop"))
+    return fields;
+  if (auto fields =
+          fields_if<Adagrad, AdagradOptions, AdagradParamState>(optimizer, match, "Adagrad"))
+    return fields;
+  return fields_if<LBFGS, LBFGSOptions, LBFGSParamState, false>(optimizer, match, "LBFGS");
 }
 
 }  // namespace
 
 std::unique_ptr<const OptimizerFields> OptimizerFields::of(const optim::Optimizer& optimizer) {
-  using namespace torch::optim;
-  if (auto fields = fields_if<Adam, AdamOptions, AdamParamState>(optimizer, "Adam")) return fields;
-  if (auto fields = fields_if<AdamW, AdamWOptions, AdamWParamState>(optimizer, "AdamW"))
-    return fields;
-  if (auto fields = fields_if<SGD, SGDOptions, SGDParamState>(optimizer, "SGD")) return fields;
-  if (auto fields = fields_if<RMSprop, RMSpropOptions, RMSpropParamState>(optimizer, "RMSprop"))
-    return fields;
-  if (auto fields = fields_if<Adagrad, AdagradOptions, AdagradParamState>(optimizer, "Adagrad"))
-    return fields;
-  return fields_if<LBFGS, LBFGSOptions, LBFGSParamState, false>(optimizer, "LBFGS");
+  return fields_of(optimizer, Match::kExactly);
+}
+
+std::unique_ptr<const OptimizerFields> OptimizerFields::of_base(const optim::Optimizer& optimizer) {
+  return fields_of(optimizer, Match::kAlsoDerived);
 }
 
 }  // namespace crochet::inline v0::libtorch

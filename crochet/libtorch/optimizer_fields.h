@@ -35,6 +35,8 @@ class OptimizerFields {
   // For an optimizer of just this class. Null for any other class: also for one that is derived
   // from LibTorch's, which may have more state.
   static std::unique_ptr<const OptimizerFields> of(const torch::optim::Optimizer& optimizer);
+  // For an optimizer of one of these classes, or derived from one. Null for any other.
+  static std::unique_ptr<const OptimizerFields> of_base(const torch::optim::Optimizer& optimizer);
 
   virtual const char* name() const = 0;
   virtual std::unique_ptr<torch::optim::OptimizerParamState> new_state() const = 0;

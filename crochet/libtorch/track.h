@@ -14,6 +14,9 @@
 #include "crochet/run/tracker.h"
 
 namespace torch {
+namespace jit {
+struct Module;
+}  // namespace jit
 namespace nn {
 class Module;
 template <typename Contained>
@@ -41,29 +44,51 @@ class Sampler;
 //   loop.track("adam", adam);
 namespace crochet::inline v0 {
 
-// Parameters and buffers, under their names: "net/fc.weight". A parameter that two modules share is
-// saved once, under its first name. A restore writes into the memory that they have.
+// Parameters and buffers, under their names, "net/fc.weight", whichever the module has registered
+// at a save: they may be replaced, resized by set_data() and moved to other devices. One that two
+// modules share is saved once, under its first name. A restore writes into the memory that they
+// have; a tensor whose size a training changed gets the checkpoint's size.
 //
-// Parameters are copied in the background, while a step runs (see OperatorFence); buffers between
-// two steps, so they may change in the forward pass.
+// For a training that resumes also what the next step may depend on: gradients, if they are not
+// zero ("net/gradients/fc.weight"); training mode, requires_grad and probabilities of dropout,
+// which a restore sets; and options of LibTorch's other layers and the number of hooks of a
+// parameter, which it compares ("net/modes/..."). A restore logs in what the program differs.
+//
+// Parameters and gradients are copied in the background, while a step runs (see OperatorFence);
+// buffers between two steps, so they may change in the forward pass.
 //
 // Throws: InvalidArgumentError for sparse, quantized and undefined tensors. A save throws a
-// FailedPreconditionError if a parameter was replaced since: by register_parameter(), or by
-// assigning a member (linear->weight = w), which does not change what is registered.
+// FailedPreconditionError if the module computes with other tensors than those it has registered,
+// as after linear->weight = w.
 CROCHET_EXPORT void track(Tracker& tracker, torch::nn::Module& module);
+// The same for TorchScript, with its attributes that are numbers or texts.
+CROCHET_EXPORT void track(Tracker& tracker, torch::jit::Module& module);
+
+namespace internal {
+
+// A module's own track() lists what it has beside its tensors; for these it calls
+// track(tracker, static_cast<torch::nn::Module&>(*this)).
+template <typename Module>
+void track_module_or_itself(Tracker& tracker, Module* module) {
+  if (module == nullptr)
+    throw InvalidArgumentError("\"" + tracker.name() + "\" is tracked, but holds no module");
+  if constexpr (TracksItself<Module>) {
+    module->track(tracker);
+  } else {
+    track(tracker, static_cast<torch::nn::Module&>(*module));
+  }
+}
+
+}  // namespace internal
 
 template <typename Contained>
 void track(Tracker& tracker, torch::nn::ModuleHolder<Contained>& module) {
-  if (module.is_empty())
-    throw InvalidArgumentError("\"" + tracker.name() + "\" is tracked, but holds no module");
-  track(tracker, static_cast<torch::nn::Module&>(*module));
+  internal::track_module_or_itself(tracker, module.is_empty() ? nullptr : module.get());
 }
 
 template <std::derived_from<torch::nn::Module> Module>
 void track(Tracker& tracker, std::shared_ptr<Module>& module) {
-  if (!module)
-    throw InvalidArgumentError("\"" + tracker.name() + "\" is tracked, but holds no module");
-  track(tracker, static_cast<torch::nn::Module&>(*module));
+  internal::track_module_or_itself(tracker, module.get());
 }
 
 // The state of each parameter, under its name if a tracked module has it, otherwise under its place
@@ -71,14 +96,23 @@ void track(Tracker& tracker, std::shared_ptr<Module>& module) {
 // parameter group: "adam/param_groups/0/lr". State that appears in the course of a run, or is gone,
 // is restored like that.
 //
-// Adam, AdamW, SGD, RMSprop, Adagrad and LBFGS are known. Any other class is saved by way of its
-// save() and load(); its state is copied between two steps.
+// Adam, AdamW, SGD, RMSprop, Adagrad and LBFGS are known. A custom class is saved by way of its
+// save() and load(), and copied between two steps. If it has none, or is derived from a known
+// class, it lists its state itself: see libtorch::track_base.
 //
-// A restore throws an InvalidArgumentError, before anything is changed, for the state of another
-// class of optimizer, other parameters, shapes or parameter groups.
+// A restore compares each part with the checkpoint, as it does other values. Parameter groups that
+// were added in the training are added again. If the program was given another learning rate or
+// other option than the run that saved, the checkpoint's counts and a warning has both, unless
+// RestoreOptions::keep names it.
+//
+// Throws: InvalidArgumentError for a custom class whose state is not known. A save throws a
+// FailedPreconditionError if a parameter that a tracked module had was replaced there, but not in
+// the optimizer, or the other way round.
 CROCHET_EXPORT void track(Tracker& tracker, torch::optim::Optimizer& optimizer);
 
-// The number of steps. The learning rates are in the optimizer's state.
+// The number of steps, which is the state of StepLR. The learning rates are in the optimizer's
+// state. Throws: InvalidArgumentError for a custom class, which lists its state itself: see
+// libtorch::track_base.
 CROCHET_EXPORT void track(Tracker& tracker, torch::optim::LRScheduler& scheduler);
 // The best metric, and the counters. Only LibTorch 2 has this class.
 CROCHET_EXPORT void track(Tracker& tracker, torch::optim::ReduceLROnPlateauScheduler& scheduler);
@@ -104,6 +138,37 @@ inline constexpr bool kCanBeMade<T> = std::default_initializable<typename T::Con
 }  // namespace internal
 
 namespace libtorch {
+
+// For the track() of a custom scheduler or optimizer: the state that its base class has. The class
+// is tracked by its own type, not as its base.
+//
+//   struct Warmup : torch::optim::LRScheduler {
+//     void track(Tracker& tracker) {
+//       libtorch::track_base(tracker, *this);
+//       tracker("cycle", cycle_);
+//     }
+//
+// Of an optimizer that is derived from a class of LibTorch, this is all the state of that class.
+CROCHET_EXPORT void track_base(Tracker& tracker, torch::optim::LRScheduler& scheduler);
+CROCHET_EXPORT void track_base(Tracker& tracker, torch::optim::Optimizer& optimizer);
+
+// Tracks a module without its gradients, for a program that sets them to zero before it uses them,
+// as the first thing in a step: saves are smaller by the size of the parameters. (Calling
+// zero_grad() at the end of a step instead saves the same, without this.)
+//
+//   loop.track("net", libtorch::without_gradients(*net));
+class CROCHET_EXPORT WithoutGradients {
+ public:
+  using ReferenceToTracked = torch::nn::Module;
+  explicit WithoutGradients(torch::nn::Module& module) : module_(module) {}
+  void track(Tracker& tracker) const;
+
+ private:
+  torch::nn::Module& module_;
+};
+inline WithoutGradients without_gradients(torch::nn::Module& module) {
+  return WithoutGradients(module);
+}
 
 // A value with functions like torch::nn::Module::save() and load(), which is copied between two
 // steps.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/libtorch/track_all.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,10 +42,56 @@ class Generators : public std::enable_shared_from_this<Generators> {
   }
 
  private:
+  // Another machine may have other devices: their generators have nothing to continue.
   struct List : std::vector<std::pair<std::string, at::Generator>> {
     void track(Tracker& tracker) {
-      for (const auto& [name, generator] : *this) tracker(name, generator);
+      tracker.add_provider(
+          {.list = [this](Tracker& here) { list(here); },
+           .plan = [this](const StoredParts& stored) { return plan(stored); },
+           .make = [this, name = tracker.name()](const StoredParts& stored,
+                                                 const StoredParts&) { note_new(stored, name); }});
     }
+    bool has(const std::string& name) const {
+      return std::any_of(begin(), end(), [&](const auto& each) { return each.first == name; });
+    }
+    void list(Tracker& here) {
+      for (const auto& [name, generator] : *this) here(name, generator);
+      for (const std::string& name : absent_)
+        here.add_object(
+            name, internal::make_saveable([] { return TensorMap(); },
+                                          [full = here.name() + '/' + name](const TensorMap&) {
+                                            log_warning(
+                                                fmt::format("\"{}\" is left out: there is no such "
+                                                            "device",
+                                                            full));
+                                          }));
+    }
+    std::vector<StatePart> plan(const StoredParts& stored) {
+      std::vector<StatePart> parts;
+      const auto add = [&](const std::string& name) {
+        parts.push_back({.key = name,
+                         .is_object = true,
+                         .is_optional = is_of_device(name),
+                         .is_fixed = !is_of_device(name)});
+      };
+      for (const auto& [name, generator] : *this) add(name);
+      absent_.clear();
+      for (const std::string& name : stored.names())
+        if (is_of_device(name) && !has(name)) absent_.push_back(name);
+      for (const std::string& name : absent_) add(name);
+      return parts;
+    }
+    void note_new(const StoredParts& stored, const std::string& full_name) const {
+      for (const auto& [name, generator] : *this)
+        if (is_of_device(name) && stored.find(name) == nullptr)
+          log_warning(
+              fmt::format("\"{}/{}\" begins as the program seeded it: the checkpoint was "
+                          "saved without this device",
+                          full_name, name));
+    }
+    static bool is_of_device(const std::string& name) { return name != "cpu"; }
+
+    std::vector<std::string> absent_ = {};  // Devices that a checkpoint has, and the program lacks.
   };
   List generators_;
 };

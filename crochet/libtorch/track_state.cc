@@ -7,12 +7,15 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/optim/schedulers/lr_scheduler.h>
+#include <torch/optim/schedulers/step_lr.h>
 #if __has_include(<torch/optim/schedulers/reduce_on_plateau_scheduler.h>)
 #include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
 #define CROCHET_HAS_REDUCE_ON_PLATEAU 1
 #endif
 
+#include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
@@ -59,8 +62,19 @@ template struct OpenedMember<PlateauEpoch, &Plateau::last_epoch>;
 
 }  // namespace
 
-void track(Tracker& tracker, torch::optim::LRScheduler& scheduler) {
+void libtorch::track_base(Tracker& tracker, torch::optim::LRScheduler& scheduler) {
   tracker("step_count", scheduler.*OpenScheduler::step_count());
+}
+
+void track(Tracker& tracker, torch::optim::LRScheduler& scheduler) {
+  if (!internal::is_exactly<torch::optim::StepLR>(scheduler))
+    throw InvalidArgumentError(fmt::format(
+        "scheduler \"{0}\": the state of the class {1} is not known: give it `void "
+        "track(crochet::Tracker& tracker)`, which calls crochet::libtorch::track_base(tracker, "
+        "*this) for the number of steps and tracker(\"name\", member) for each other member that "
+        "changes, and track it as {1}, not as LRScheduler",
+        tracker.name(), class_name_of(scheduler, "of this scheduler")));
+  libtorch::track_base(tracker, scheduler);
 }
 
 void track(Tracker& tracker, torch::optim::ReduceLROnPlateauScheduler& scheduler) {

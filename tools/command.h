@@ -78,6 +78,7 @@ void add_diff(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_repair(CommandLine& line);
 void add_pin(CommandLine& line);  // Adds pin and unpin.
+void add_rehearse(CommandLine& line);
 
 // The help for the checkpoint argument of commands.
 inline constexpr const char* kCheckpointHelp =

@@ -60,6 +60,7 @@ void describe_program(CommandLine& line) {
   add_convert(line);
   add_repair(line);
   add_pin(line);
+  add_rehearse(line);
 }
 
 // The known word that was probably meant; "" if none is close.

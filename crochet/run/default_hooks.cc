@@ -8,8 +8,10 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/rehearsal.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/rank_saves.h"
+#include "crochet/hooks/internal/rehearsal_hook.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 #include "crochet/session/rank_state.h"
@@ -76,28 +78,36 @@ void add_summary_hooks(const MonitoredTrainingSessionOptions& options,
                                        .clock = options.clock}));
 }
 
-std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSessionOptions& options,
-                                                     const std::shared_ptr<Scaffold>& scaffold,
-                                                     std::optional<int64_t> steps_per_run) {
+// A rehearsal ends the process soon after its save, which therefore is not left to a thread.
+std::shared_ptr<CheckpointSaverHook> new_saver(CheckpointSaverHookOptions options,
+                                               bool is_rehearsal) {
+  if (is_rehearsal) return std::make_shared<CheckpointSaverHook>(std::move(options));
+  return std::make_shared<AsyncCheckpointSaverHook>(std::move(options));
+}
+
+std::shared_ptr<CheckpointSaverHook> make_saver(const MonitoredTrainingSessionOptions& options,
+                                                const std::shared_ptr<Scaffold>& scaffold,
+                                                std::optional<int64_t> steps_per_run,
+                                                bool is_rehearsal) {
   std::optional<double> secs = options.save_checkpoint_secs;
   if (!secs && !options.save_checkpoint_steps) secs = kSaveCheckpointSecs;
   secs = unless_off(secs);
   const std::optional<int64_t> steps = unless_off(options.save_checkpoint_steps);
   if (options.checkpoint_dir.empty() || (!secs && !steps)) return nullptr;
-  return std::make_shared<AsyncCheckpointSaverHook>(
-      CheckpointSaverHookOptions{.checkpoint_dir = options.checkpoint_dir,
-                                 .save_steps = steps,
-                                 .save_secs = secs,
-                                 .checkpoint_basename = options.checkpoint_basename,
-                                 .scaffold = scaffold,
-                                 .listeners = options.saving_listeners,
-                                 .metrics = options.checkpoint_metrics,
-                                 .steps_per_run = steps_per_run,
-                                 .overlap = options.save_overlap,
-                                 .on_save_error = options.on_save_error,
-                                 .deadline_secs = options.deadline_secs,
-                                 .summary_writer = summary_writer(options),
-                                 .clock = options.clock});
+  return new_saver({.checkpoint_dir = options.checkpoint_dir,
+                    .save_steps = steps,
+                    .save_secs = secs,
+                    .checkpoint_basename = options.checkpoint_basename,
+                    .scaffold = scaffold,
+                    .listeners = options.saving_listeners,
+                    .metrics = options.checkpoint_metrics,
+                    .steps_per_run = steps_per_run,
+                    .overlap = options.save_overlap,
+                    .on_save_error = options.on_save_error,
+                    .deadline_secs = options.deadline_secs,
+                    .summary_writer = summary_writer(options),
+                    .clock = options.clock},
+                   is_rehearsal);
 }
 
 }  // namespace
@@ -110,12 +120,14 @@ HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   check_interval("save_summaries", options.save_summaries_steps, options.save_summaries_secs);
   check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
   HookList hooks;
-  std::shared_ptr<AsyncCheckpointSaverHook> saver;
+  std::shared_ptr<CheckpointSaverHook> saver;
+  const std::optional<Rehearsal> rehearsal = requested_rehearsal();
   const bool is_chief = options.group ? options.group->is_chief() : options.is_chief;
   if (is_chief) {
     hooks = options.chief_only_hooks;
     add_summary_hooks(options, scaffold, hooks);
-    saver = make_saver(options, scaffold, steps_per_run);
+    saver = make_saver(options, scaffold, steps_per_run, rehearsal.has_value());
+    if (rehearsal) hooks.emplace_back(std::make_shared<RehearsalHook>(*rehearsal));
   }
   // In a cluster, each worker may have its own hooks that write.
   const bool keeps_all = is_chief || !options.group;

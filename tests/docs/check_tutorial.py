@@ -5,7 +5,7 @@
 a reader runs them: all have the result of the bare loop, also after a kill (from step 3) or a
 signal (step 5), and the last one finds the best checkpoint.
 
-    check_tutorial.py PROGRAM_1 ... PROGRAM_6
+    check_tutorial.py CROCHET PROGRAM_1 ... PROGRAM_6
 """
 import pathlib
 import signal
@@ -59,8 +59,8 @@ def check_resuming(program, folder, number, status):
 
 
 def main():
-    bare, looped, tracked, watched, ended, used = (str(pathlib.Path(each).resolve())
-                                                   for each in sys.argv[1:])
+    crochet, bare, looped, tracked, watched, ended, used = (str(pathlib.Path(each).resolve())
+                                                            for each in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         expected = run(bare, folder).stdout
         check_equal(run(looped, folder).stdout, expected, "step 2")
@@ -71,6 +71,9 @@ def main():
         loaded = subprocess.run([used], cwd=folder, capture_output=True, text=True,
                                 timeout=LIMIT_SECS, check=True)
         assert loaded.stdout.startswith("runs/best/model.ckpt-"), loaded.stdout
+        rehearsed = subprocess.run([crochet, "rehearse", "--", ended, "400"], cwd=folder,
+                                   capture_output=True, text=True, timeout=LIMIT_SECS, check=True)
+        assert rehearsed.stdout.startswith("killed after step 200, resumed from 179: "), rehearsed
 
 
 main()

@@ -17,6 +17,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/process_bound.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/base/log.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/path.h"
@@ -61,21 +62,39 @@ void write_holder(FileLock& lock, const std::string& path) {
   }
 }
 
+// Stands for the lock of a file system without locks.
+class NoFileLock final : public FileLock {
+ public:
+  bool is_held() const override { return owner_.is_here(); }
+
+ private:
+  const ProcessOwner owner_;
+};
+
+std::unique_ptr<FileLock> lock_or_null(FileSystem& files, const std::string& path,
+                                       DirectoryLock::Kind kind) {
+  if (kind == DirectoryLock::Kind::kFile) return try_lock_for(files, path, kMoment);
+  log_warning(fmt::format("{} is not locked: no other run may use its directory", path));
+  return std::make_unique<NoFileLock>();
+}
+
 }  // namespace
 
 // State shared by all DirectoryLock objects of one lock.
 struct DirectoryLock::Held {
   Held(const FileSystem& in, std::string locked_path, std::shared_ptr<Directory> opened,
-       std::unique_ptr<FileLock> file_lock)
+       std::unique_ptr<FileLock> file_lock, Kind kind_of_lock = Kind::kFile)
       : files(&in),
         path(std::move(locked_path)),
         directory(std::move(opened)),
-        lock(std::move(file_lock)) {}
+        lock(std::move(file_lock)),
+        kind(kind_of_lock) {}
 
   const FileSystem* const files;  // Only compared.
   const std::string path;
   const std::shared_ptr<Directory> directory;
   const std::unique_ptr<FileLock> lock;
+  const Kind kind;
   std::atomic<bool> has_run = false;
 
   void check() const {
@@ -126,15 +145,16 @@ class DirectoryLock::AllHeld {
 DirectoryLock::DirectoryLock(std::shared_ptr<Held> held, bool is_of_run)
     : held_(std::move(held)), is_of_run_(is_of_run) {}
 
-DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory) {
+DirectoryLock::DirectoryLock(FileSystem& files, const std::string& given, Kind kind) {
+  const std::string directory = files.fixed_path(given);
   files.create_directories(directory);
   const std::shared_ptr<Directory> opened = files.open_directory(directory);
   const std::string path = join_path(directory, ".lock");
   held_ = AllHeld::instance().find(opened->identity());
   if (held_ && !held_->lock->is_held()) held_.reset();
   if (!held_) {
-    if (auto lock = try_lock_for(*opened, path, kMoment)) {
-      held_ = std::make_shared<Held>(files, directory, opened, std::move(lock));
+    if (auto lock = lock_or_null(*opened, path, kind)) {
+      held_ = std::make_shared<Held>(files, directory, opened, std::move(lock), kind);
       AllHeld::instance().add(held_);
     }
   }
@@ -197,6 +217,8 @@ std::shared_ptr<Directory> DirectoryLock::directory(FileSystem& files) const {
   if (opened->identity() != held_->directory->identity()) throw_not_in_place(held_->path);
   return opened;
 }
+
+DirectoryLock::Kind DirectoryLock::kind() const { return held_->kind; }
 
 void DirectoryLock::check() const { held_->check(); }
 

@@ -18,10 +18,18 @@ namespace crochet::inline v0 {
 // Within a process the lock can be shared by all objects that work for the run that holds it.
 class CROCHET_EXPORT DirectoryLock {
  public:
+  enum class Kind {
+    kFile,
+    // For file systems that have no locks: excludes only other runs of this process. While one is
+    // held, nothing in this process locks files of the directory.
+    kNone,
+  };
+
   // The lock of a run. Creates the directory if it is missing.
   // Throws: FailedPreconditionError with the holder's pid and host if another run holds the lock,
-  // in this or another process, and if `.lock` is not a plain file with one name.
-  DirectoryLock(FileSystem& files, const std::string& directory);
+  // in this or another process, and if `.lock` is not a plain file; UnimplementedError if the file
+  // system has no locks.
+  DirectoryLock(FileSystem& files, const std::string& directory, Kind kind = Kind::kFile);
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;
   ~DirectoryLock();
@@ -39,6 +47,7 @@ class CROCHET_EXPORT DirectoryLock {
   // file system in which it was locked.
   // Throws: FailedPreconditionError if that opens another directory; what the file system throws.
   std::shared_ptr<Directory> directory(FileSystem& files) const;
+  Kind kind() const;
   // Throws: FailedPreconditionError if the directory was moved, the lock file was removed or
   // replaced, or this process was forked from the one that holds the lock: then another run may
   // hold the lock of the directory with this path.

@@ -102,6 +102,10 @@ std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path,
   throw_no_room(ENOSPC, path, expected_bytes, free);
 }
 
+std::string FileSystem::fixed_path(const std::string& path, const WorkingDirectory&) const {
+  return path;
+}
+
 void FileSystem::link(const std::string& from, const std::string& to) {
   throw UnimplementedError(
       fmt::format("{}: link to {} failed: this file system has no links", from, to));

@@ -14,6 +14,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
 #include "crochet/base/read_bytes.h"
+#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 
@@ -104,8 +105,8 @@ class CROCHET_EXPORT FileLock {
   // False in a forked process, and once the file's name was removed or belongs to another file:
   // then another holder may have the lock of this name.
   virtual bool is_held() const { return true; }
-  // Replaces the content of the file, for example with a description of the holder. Does nothing
-  // for files without content.
+  // Replaces the content of the file, for example with a description of the holder; more lines may
+  // follow it. Does nothing for files without content.
   virtual void write(std::string_view) {}
 };
 
@@ -115,10 +116,12 @@ class Directory;
 // Paths are those of the operating system, without patterns. A directory may be
 // "", as returned by directory_of("file"), for the current one.
 //
-// Files are plain files. Pipes, devices and symbolic links are neither written to nor waited for:
-// opening one for writing is a FailedPreconditionError, as for a file with several names (hard
-// links); opening one for reading is a DataLossError. Only a path for reading may lead through
-// links.
+// Files are plain files. Pipes, devices and directories are neither written to nor waited for:
+// opening one is a FailedPreconditionError. Only what is read may be reached through a symbolic
+// link: opening one for writing, and renaming a file over one, is a FailedPreconditionError, and so
+// is reading one that leads to nothing, since its disk may not be mounted. A file that has several
+// names (hard links), or belongs to another user, is replaced by a copy when it is opened for
+// writing, so that only this name changes.
 //
 // Every function that fails throws an error with the path and the system's message: NotFoundError
 // (ENOENT, ENOTDIR), PermissionDeniedError (EACCES, EPERM, EROFS), ResourceExhaustedError (ENOSPC,
@@ -145,6 +148,16 @@ class CROCHET_EXPORT FileSystem {
   // default accesses the directory by path. Requires: the file system outlives the directory.
   virtual std::shared_ptr<Directory> open_directory(const std::string& path);
 
+  // The path that still leads to the same file after the process has changed its working directory,
+  // which is "/..." for a relative path of the operating system; "" for "". Called once for each path
+  // that an object keeps, by its public constructor. The default, for files that do not depend on the
+  // process, returns `path`.
+  virtual std::string fixed_path(const std::string& path, const WorkingDirectory& start) const;
+  std::string fixed_path(const std::string& path) const {
+    return fixed_path(path, WorkingDirectory());
+  }
+
+  // True also for a symbolic link that leads to nothing.
   virtual bool exists(const std::string& path) = 0;
   virtual uint64_t file_size(const std::string& path) = 0;
   // The time of the last change of the file, in seconds since 1970-01-01 UTC.
@@ -152,13 +165,14 @@ class CROCHET_EXPORT FileSystem {
   // Names (not paths) in a directory, sorted, without "." and "..".
   virtual std::vector<std::string> list(const std::string& directory) = 0;
 
-  // Replaces `to` if it exists, in one atomic step.
+  // Replaces `to` if it exists, in one atomic step; the file then has the mode and group that the
+  // replaced one had.
   virtual void rename(const std::string& from, const std::string& to) = 0;
   // Gives a plain file one more name, in the same directory (a hard link): the file has its bytes
-  // until its last name is removed. Both names are equal from then on, and neither can be opened
-  // for writing. The new name survives a power cut after sync_directory(). Throws:
-  // AlreadyExistsError if there is something at `to`; UnimplementedError, which is the default, or
-  // another error where files cannot have several names.
+  // until its last name is removed. Both names are equal from then on. The new name survives a
+  // power cut after sync_directory(). Throws: AlreadyExistsError if there is something at `to`;
+  // UnimplementedError, which is the default, or another error where files cannot have several
+  // names.
   virtual void link(const std::string& from, const std::string& to);
   // Creates a symbolic link to `target`, which may be missing. The link survives a power cut after
   // sync_directory(). rename() and remove() affect the link, not the file that it leads to. Throws:

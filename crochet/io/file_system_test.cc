@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "crochet/io/directory.h"
 #include "crochet/io/file_descriptor.h"
 #include "crochet/io/posix_file_system.h"
@@ -80,16 +82,11 @@ TEST(PosixFileSystemTest, LinksPlainFilesAlone) {
   ASSERT_EQ(::mkfifo((directory + "/pipe").c_str(), 0600), 0);
   const auto opened = files.open_directory(directory);
   for (const char* const name : {"/symbolic", "/pipe"})
-    EXPECT_THROW(opened->link(directory + name, directory + "/new"), DataLossError) << name;
+    EXPECT_THROW(opened->link(directory + name, directory + "/new"), FailedPreconditionError)
+        << name;
   EXPECT_FALSE(files.exists(directory + "/new"));
   opened->link(directory + "/file", directory + "/new");
-  // Neither name can be written to.
-  for (const char* const name : {"/file", "/new"}) {
-    EXPECT_THROW(files.create(directory + name), FailedPreconditionError) << name;
-    EXPECT_THROW(files.append_to(directory + name), FailedPreconditionError) << name;
-    EXPECT_THROW(files.truncate(directory + name, 0), FailedPreconditionError) << name;
-  }
-  EXPECT_EQ(read_file(files, directory + "/file"), "x");
+  EXPECT_EQ(read_file(files, directory + "/new"), "x");
 }
 
 // A file system that a program wrote before files could have several names still compiles.
@@ -273,20 +270,65 @@ TEST(PosixFileSystemTest, ALockExcludesOtherProcessesAndEndsWithItsOwn) {
   EXPECT_NE(FileSystem::posix().try_lock(directory / "lock"), nullptr);
 }
 
+// By path and in an open directory, there is one verdict.
 TEST(PosixFileSystemTest, FollowsLinksOnlyForReading) {
   TempDirectory directory;
   ASSERT_EQ(::symlink("real", (directory / "link").c_str()), 0);
+  FileSystem& plain = FileSystem::posix();
+  const auto opened = plain.open_directory(directory.path());
+  for (FileSystem* const files : {&plain, static_cast<FileSystem*>(opened.get())}) {
+    files->create(directory / "real")->append("xy");
+    EXPECT_TRUE(files->exists(directory / "link"));
+    EXPECT_EQ(read_file(*files, directory / "link"), "xy");
+    EXPECT_EQ(files->file_size(directory / "link"), 2u);
+    files->remove(directory / "real");
+    EXPECT_TRUE(files->exists(directory / "link"));
+    EXPECT_THAT([&] { files->open(directory / "link"); },
+                ThrowsMessage<FailedPreconditionError>(
+                    (directory / "link") +
+                    ": is a symbolic link to real, where nothing is: is its disk mounted?"));
+  }
+}
+
+TEST(PosixFileSystemTest, AReplacedFileKeepsItsModeAndGroup) {
+  TempDirectory directory;
   FileSystem& files = FileSystem::posix();
-  EXPECT_FALSE(files.exists(directory / "link"));
-  files.create(directory / "real")->append("x");
-  EXPECT_TRUE(files.exists(directory / "link"));
-  EXPECT_EQ(read_file(files, directory / "link"), "x");
-  const auto opened = files.open_directory(directory.path());
-  EXPECT_TRUE(opened->exists(directory / "link"));
-  EXPECT_THAT([&] { opened->open(directory / "link"); },
-              ThrowsMessage<DataLossError>((directory / "link") +
-                                           ": found a symbolic link (links are not followed "
-                                           "here), expected a plain file"));
+  const std::string path = directory / "file";
+  files.create(path)->append("one");
+  ASSERT_EQ(::chmod(path.c_str(), 0664), 0);
+  const gid_t group = ::geteuid() == 0 ? 12345 : ::getegid();
+  ASSERT_EQ(::chown(path.c_str(), static_cast<uid_t>(-1), group), 0);
+  replace_file(files, path, "two");
+  struct stat status;
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0664u);
+  EXPECT_EQ(status.st_gid, group);
+  EXPECT_EQ(read_file(files, path), "two");
+}
+
+// The copy that a name gets before it is changed, since the file has other names.
+TEST(PosixFileSystemTest, AnOwnCopyKeepsItsModeAndGroup) {
+  TempDirectory directory;
+  FileSystem& files = FileSystem::posix();
+  const std::string path = directory / "file";
+  files.create(path)->append("one");
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  ASSERT_EQ(::link(path.c_str(), (directory / "backup").c_str()), 0);
+  files.append_to(path)->append(" more");
+  struct stat status;
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+  EXPECT_EQ(status.st_nlink, 1u);
+  EXPECT_EQ(read_file(files, directory / "backup"), "one");
+  EXPECT_EQ(read_file(files, path), "one more");
+}
+
+TEST(PosixFileSystemTest, AFixedPathBeginsAtTheWorkingDirectoryOfTheMoment) {
+  FileSystem& files = FileSystem::posix();
+  EXPECT_EQ(files.fixed_path(""), "");
+  EXPECT_EQ(files.fixed_path("/a"), "/a");
+  EXPECT_EQ(files.fixed_path("a"), std::filesystem::current_path().string() + "/a");
+  EXPECT_EQ(MemoryFileSystem().fixed_path("a"), "a");
 }
 
 // A file that must not be changed, and several links to it.
@@ -324,7 +366,7 @@ class LinksOutTest : public ::testing::Test {
 
 TEST_F(LinksOutTest, NothingIsWrittenThroughThem) {
   const auto run = files_.open_directory(directory_ / "run");
-  for (const char* const name : {"run/link", "run/dangling", "run/loop", "run/hard"}) {
+  for (const char* const name : {"run/link", "run/dangling", "run/loop"}) {
     expect_no_way_to_write(files_, directory_ / name);
     expect_no_way_to_write(*run, directory_ / name);
   }
@@ -344,11 +386,18 @@ TEST_F(LinksOutTest, ADirectoryIsNotLeftThroughThem) {
   EXPECT_THROW(run->create_directories(directory_ / "run/way/new"), Error);
 }
 
-TEST_F(LinksOutTest, LinksCanBeRemovedAndReplaced) {
+TEST_F(LinksOutTest, LinksCanBeRemovedAndAreNotReplaced) {
   const auto run = files_.open_directory(directory_ / "run");
   run->remove(directory_ / "run/way");
-  replace_file(*run, directory_ / "run/link", "mine");
-  EXPECT_EQ(read_file(*run, directory_ / "run/link"), "mine");
+  for (const char* const name : {"run/link", "run/dangling", "run/loop"})
+    EXPECT_THROW(replace_file(*run, directory_ / name, "mine"), FailedPreconditionError) << name;
+}
+
+TEST_F(LinksOutTest, AHardLinkIsReplacedByACopyBeforeItIsChanged) {
+  const auto run = files_.open_directory(directory_ / "run");
+  const std::string path = directory_ / "run/hard";
+  run->append_to(path)->append(" and more");
+  EXPECT_EQ(read_file(*run, path), "years of work and more");
 }
 
 TEST(PosixFileSystemTest, DoesNotBlockOnAPipeOrASocket) {
@@ -356,14 +405,14 @@ TEST(PosixFileSystemTest, DoesNotBlockOnAPipeOrASocket) {
   const std::string pipe = directory / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
   FileSystem& files = FileSystem::posix();
-  EXPECT_THAT([&] { files.open(pipe); },
-              ThrowsMessage<DataLossError>(pipe + ": found a pipe, expected a plain file"));
+  EXPECT_THAT([&] { files.open(pipe); }, ThrowsMessage<FailedPreconditionError>(
+                                             pipe + ": found a pipe, expected a plain file"));
   EXPECT_THROW(files.create(pipe), FailedPreconditionError);
   EXPECT_THROW(files.append_to(pipe), FailedPreconditionError);
   EXPECT_THROW(files.create_large(pipe, 10 << 20), FailedPreconditionError);
   EXPECT_THROW(files.truncate(pipe, 0), FailedPreconditionError);
   EXPECT_THROW(files.try_lock(pipe), FailedPreconditionError);
-  EXPECT_THROW(files.open("/dev/null"), DataLossError);
+  EXPECT_THROW(files.open("/dev/null"), FailedPreconditionError);
   EXPECT_THROW(files.create("/dev/null"), FailedPreconditionError);
 }
 

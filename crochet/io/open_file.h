@@ -8,8 +8,10 @@
 // The only code of the library that opens files of the operating system. A file that it opens
 //
 // - is a plain file: a pipe, a socket or a device never blocks a run, nor is it written to;
-// - is not reached through a symbolic link, unless it is only read; and a file that is changed in
-//   place has one name: a run never changes other files by accident;
+// - is not reached through a symbolic link, unless it is only read;
+// - has one name if it is changed: otherwise, and if it belongs to another user who only lets it be
+//   read, the name gets a copy first (own_copy.h), so that a run never changes other files by
+//   accident;
 // - has a descriptor of 3 or above that other programs do not inherit.
 namespace crochet::inline v0 {
 
@@ -18,11 +20,11 @@ enum class OpenFor {
   kReplacing,  // Created if missing, otherwise truncated to 0 bytes.
   kAppending,  // Created if missing.
   kCutting,    // To be shortened.
-  kLocking,    // Created if missing; only its owner may open it.
+  kLocking,    // Created if missing; may have several names. See posix_file_lock.cc.
 };
 
-// `flags` are added. Throws: the errors of FileSystem; for a file that is not plain, or must not be
-// changed, DataLossError when reading and FailedPreconditionError otherwise.
+// `flags` are added. Throws: the errors of FileSystem; FailedPreconditionError for a file that is
+// not plain, for a symbolic link in place of a file to be changed, and for one that leads nowhere.
 FileDescriptor open_file(const FilePlace& place, OpenFor purpose, int flags = 0);
 // The same without exceptions: returns a descriptor, or a negated number of <errno.h>.
 int try_open_file(const FilePlace& place, OpenFor purpose, int flags) noexcept;

@@ -34,10 +34,14 @@ std::string base_name(std::string_view path) {
 
 bool is_absolute(std::string_view path) { return path.starts_with('/'); }
 
-std::string absolute_path(const std::string& path) {
-  if (is_absolute(path)) return path;
+WorkingDirectory::WorkingDirectory() {
   const std::unique_ptr<char, decltype(&::free)> current(::getcwd(nullptr, 0), &::free);
-  return current ? join_path(current.get(), or_current(path)) : or_current(path);
+  if (current) path_ = current.get();
+}
+
+std::string absolute_path(const std::string& path, const WorkingDirectory& start) {
+  if (path.empty() || is_absolute(path)) return path;
+  return join_path(start.path(), path);
 }
 
 }  // namespace crochet::inline v0

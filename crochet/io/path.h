@@ -20,7 +20,20 @@ CROCHET_EXPORT std::string or_current(std::string_view directory);
 // The part after the last '/'.
 CROCHET_EXPORT std::string base_name(std::string_view path);
 CROCHET_EXPORT bool is_absolute(std::string_view path);
-// The path from "/" on, by the present working directory of the process.
-CROCHET_EXPORT std::string absolute_path(const std::string& path);
+
+// The working directory of the process at one moment.
+class CROCHET_EXPORT WorkingDirectory {
+ public:
+  // The present one; empty if it was removed.
+  WorkingDirectory();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The path from "/" on of a path that is relative to a working directory; "" for "".
+CROCHET_EXPORT std::string absolute_path(const std::string& path,
+                                         const WorkingDirectory& start = {});
 
 }  // namespace crochet::inline v0

@@ -21,6 +21,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_descriptor.h"
 #include "crochet/io/open_file.h"
+#include "crochet/io/own_copy.h"
 #include "crochet/io/path.h"
 #include "crochet/io/posix_file_lock.h"
 #include "crochet/io/posix_files.h"
@@ -55,7 +56,7 @@ class PosixOperations : public Base {
 
   bool exists(const std::string& path) override {
     try {
-      static_cast<void>(status_of(path));
+      static_cast<void>(status_of(path, AT_SYMLINK_NOFOLLOW));
       return true;
     } catch (const NotFoundError&) {
       return false;
@@ -94,13 +95,14 @@ class PosixOperations : public Base {
   void rename(const std::string& from, const std::string& to) override {
     const FilePlace old_place = place_of(from);
     const FilePlace place = place_of(to);
+    prepare_replacement(old_place, place);
     check(::renameat(old_place.at(), old_place.name.c_str(), place.at(), place.name.c_str()), from,
           fmt::format("rename to {}", to));
   }
 
   // The file is opened first: whatever its name leads to meanwhile, a plain file is linked.
   void link(const std::string& from, const std::string& to) override {
-    const FileDescriptor file = open_file(place_of(from), OpenFor::kReading);
+    const FileDescriptor file = open_file(place_of(from), OpenFor::kReading, O_NOFOLLOW);
     const FilePlace place = place_of(to);
     const std::string opened = fmt::format("/proc/self/fd/{}", file.get());
     check(::linkat(AT_FDCWD, opened.c_str(), place.at(), place.name.c_str(), AT_SYMLINK_FOLLOW),
@@ -182,12 +184,28 @@ class PosixOperations : public Base {
     return place.directory ? AT_SYMLINK_NOFOLLOW : 0;
   }
 
-  struct stat status_of(const std::string& path) {
+  // Follows links, unless `flags` forbid it.
+  struct stat status_of(const std::string& path, int flags = 0) {
     const FilePlace place = place_of(path);
     struct stat status;
-    if (::fstatat(place.at(), name_of(place), &status, stat_flags(place)) != 0)
+    if (::fstatat(place.at(), name_of(place), &status, flags) != 0)
       throw_errno(errno, path, "stat");
     return status;
+  }
+
+  // A link is not replaced by a file; and a file that replaces another one gets its mode and group,
+  // since a directory may be shared by a group.
+  static void prepare_replacement(const FilePlace& from, const FilePlace& to) {
+    struct stat replaced;
+    if (::fstatat(to.at(), name_of(to), &replaced, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISREG(replaced.st_mode)) keep_mode_and_group(from, replaced);
+    struct stat moved;
+    if (S_ISLNK(replaced.st_mode) &&
+        ::fstatat(from.at(), name_of(from), &moved, AT_SYMLINK_NOFOLLOW) == 0)
+      throw FailedPreconditionError(
+          fmt::format("{}: found a symbolic link, expected a plain file or none: links are not "
+                      "replaced; put a file in its place, or remove it",
+                      to.path));
   }
 
   // False if the directory above is missing.
@@ -229,7 +247,7 @@ class PosixDirectory final : public PosixOperations<Directory> {
   PosixDirectory(const FilePlace& place, std::shared_ptr<DirectWriter> large)
       : PosixOperations(std::move(large)),
         path_(place.path),
-        absolute_path_(absolute_path(place.path)),
+        absolute_path_(absolute_path(or_current(place.path))),
         directory_(std::make_shared<FileDescriptor>(crochet::open_directory(place))) {
     struct stat status;
     if (::fstat(directory_->get(), &status) != 0) throw_errno(errno, path_, "fstat");
@@ -280,6 +298,10 @@ class PosixFileSystem final : public PosixOperations<FileSystem> {
  public:
   explicit PosixFileSystem(const DirectWriterOptions& options = {})
       : PosixOperations(std::make_shared<DirectWriter>(options)) {}
+
+  std::string fixed_path(const std::string& path, const WorkingDirectory& start) const override {
+    return absolute_path(path, start);
+  }
 
   std::shared_ptr<Directory> open_directory(const std::string& path) override {
     return std::make_shared<PosixDirectory>(place_of(path), large());

@@ -19,7 +19,8 @@ namespace crochet::inline v0::internal {
 // are bounded by the bytes really stored on disk, and a file that claims too much is damaged.
 
 // Opens a file of a checkpoint.
-// Throws: NotFoundError; DataLossError for a directory, and for a hollow file: one whose bytes
+// Throws: NotFoundError; FailedPreconditionError for what is not a plain file; DataLossError for a
+// hollow file: one whose bytes
 // stored on disk are less than a thousandth of its size beyond 1 GiB. (Up to there, and among other
 // data, holes are the zeros of a sparse copy.)
 std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files, const std::string& path);

@@ -77,12 +77,12 @@ TEST_F(UntrustedFileTest, OpensDataWithHolesButNotHollowFiles) {
 
 TEST_F(UntrustedFileTest, RejectsADirectory) {
   files_.create_directories(directory_ / "d");
-  EXPECT_THAT(
-      [&] { read_untrusted_file(files_, directory_ / "d", 10); },
-      ThrowsMessage<DataLossError>(HasSubstr("d: found a directory, expected a plain file")));
+  EXPECT_THAT([&] { read_untrusted_file(files_, directory_ / "d", 10); },
+              ThrowsMessage<FailedPreconditionError>(
+                  HasSubstr("d: found a directory, expected a plain file")));
   MemoryFileSystem memory;
   memory.create_directories("d");
-  EXPECT_THROW(open_untrusted_file(memory, "d"), DataLossError);
+  EXPECT_THROW(open_untrusted_file(memory, "d"), FailedPreconditionError);
 }
 
 TEST_F(UntrustedFileTest, RejectsASizeBeyondAllMemory) {

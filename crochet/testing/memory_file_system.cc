@@ -32,11 +32,14 @@ std::shared_ptr<MemoryNode> follow(const MemoryFiles& files, const std::string& 
   std::string target = path;
   for (int i = 0; i < kMaxLinks; ++i) {
     const MemoryPlace place = find_place(files.root, target, operation);
-    if (!place.node) throw_errno(ENOENT, path, operation);
+    if (!place.node && i == 0) throw_errno(ENOENT, path, operation);
+    if (!place.node) break;
     if (place.node->link_target.empty()) return place.node;
     target = place.node->link_target;
   }
-  throw_errno(ELOOP, path, operation);
+  throw FailedPreconditionError(
+      fmt::format("{}: is a symbolic link to {}, where nothing is: is its disk mounted?", path,
+                  find_place(files.root, path, operation).node->link_target));
 }
 
 std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::string& path,
@@ -47,8 +50,21 @@ std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::strin
         fmt::format("{}: found a directory, expected a plain file", path));
   if (!node->link_target.empty())
     throw FailedPreconditionError(fmt::format(
-        "{}: found a symbolic link (links are not followed here), expected a plain file", path));
+        "{}: found a symbolic link (files are not changed through links), expected a plain file",
+        path));
   return node;
+}
+
+// The same, for a file that is changed: one with several names is replaced by a copy.
+std::shared_ptr<MemoryNode> find_own_file(const MemoryFiles& files, const std::string& path,
+                                          std::string_view operation) {
+  std::shared_ptr<MemoryNode> node = find_file(files, path, operation);
+  if (!has_several_names(*files.root, *node)) return node;
+  const MemoryPlace place = find_place(files.root, path, operation);
+  auto copy = std::make_shared<MemoryNode>(*node);
+  copy->synced_bytes = copy->bytes;
+  place.directory->entries[place.name] = copy;
+  return copy;
 }
 
 std::shared_ptr<MemoryNode> find_directory(const MemoryFiles& files, const std::string& path,
@@ -61,7 +77,7 @@ std::shared_ptr<MemoryNode> find_directory(const MemoryFiles& files, const std::
 std::shared_ptr<MemoryNode> find_or_make_file(const MemoryFiles& files, const std::string& path,
                                               std::string_view operation) {
   const MemoryPlace place = find_place(files.root, path, operation);
-  if (place.node) return find_file(files, path, operation);
+  if (place.node) return find_own_file(files, path, operation);
   auto node = std::make_shared<MemoryNode>(/*directory=*/false);
   node->modified_time = files.clock.wall_time();
   place.directory->entries.emplace(place.name, node);
@@ -190,7 +206,8 @@ std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   auto node = follow(*state_, path, "open");
   if (node->is_directory)
-    throw DataLossError(fmt::format("{}: found a directory, expected a plain file", path));
+    throw FailedPreconditionError(
+        fmt::format("{}: found a directory, expected a plain file", path));
   return std::make_unique<MemoryReadableFile>(state_, std::move(node), path);
 }
 
@@ -235,6 +252,11 @@ void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   if (place.node == node) return;
   if (is_within(to, from) || !old_place.directory || !place.directory)
     throw_errno(EINVAL, from, operation);
+  if (place.node && !place.node->link_target.empty())
+    throw FailedPreconditionError(
+        fmt::format("{}: found a symbolic link, expected a plain file or none: links are not "
+                    "replaced; put a file in its place, or remove it",
+                    to));
   if (place.node) check_replaceable(*node, *place.node, from, operation);
   old_place.directory->entries.erase(old_place.name);
   place.directory->entries[place.name] = node;
@@ -244,8 +266,10 @@ void MemoryFileSystem::link(const std::string& from, const std::string& to) {
   const std::lock_guard lock(state_->mutex);
   const std::string operation = fmt::format("link to {}", to);
   const auto node = find_node(*state_, from, operation);
-  if (node->is_directory)
-    throw DataLossError(fmt::format("{}: found a directory, expected a plain file", from));
+  if (node->is_directory || !node->link_target.empty())
+    throw FailedPreconditionError(
+        fmt::format("{}: found {}, expected a plain file", from,
+                    node->is_directory ? "a directory" : "a symbolic link"));
   MemoryPlace place;
   try {
     place = find_place(state_->root, to, operation);
@@ -289,7 +313,7 @@ void MemoryFileSystem::remove(const std::string& path) {
 
 void MemoryFileSystem::truncate(const std::string& path, uint64_t size) {
   const std::lock_guard lock(state_->mutex);
-  const auto node = find_file(*state_, path, "truncate");
+  const auto node = find_own_file(*state_, path, "truncate");
   node->bytes.resize(size);
   node->modified_time = state_->clock.wall_time();
 }

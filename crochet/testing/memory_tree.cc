@@ -112,6 +112,21 @@ MemoryPlace find_place(const std::shared_ptr<MemoryNode>& root, const std::strin
   return place;
 }
 
+namespace {
+
+int num_names(const MemoryNode& root, const MemoryNode& file) {
+  int found = 0;
+  for (const auto& [name, entry] : root.entries)
+    found += entry.get() == &file ? 1 : num_names(*entry, file);
+  return found;
+}
+
+}  // namespace
+
+bool has_several_names(const MemoryNode& root, const MemoryNode& file) {
+  return num_names(root, file) > 1;
+}
+
 std::optional<std::string> find_path(const MemoryNode& root, const MemoryNode& node) {
   if (&root == &node) return "";
   for (const auto& [name, entry] : root.entries)

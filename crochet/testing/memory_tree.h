@@ -53,6 +53,9 @@ MemoryPlace find_place(const std::shared_ptr<MemoryNode>& root, const std::strin
 // node is no longer in the tree.
 std::optional<std::string> find_path(const MemoryNode& root, const MemoryNode& node);
 
+// True if the tree has several names of a file.
+bool has_several_names(const MemoryNode& root, const MemoryNode& file);
+
 // The bytes that a file occupies, including reserved ones.
 uint64_t occupied_bytes(const MemoryNode& file);
 // The bytes that all files in a tree occupy.

@@ -80,6 +80,9 @@ void add_repair(CommandLine& line);
 void add_pin(CommandLine& line);  // Adds pin and unpin.
 void add_rehearse(CommandLine& line);
 
+inline constexpr const char* kNoLockHelp =
+    "For file systems without locks: nothing else may write to the directory meanwhile";
+
 // The help for the checkpoint argument of commands.
 inline constexpr const char* kCheckpointHelp =
     "A checkpoint: its prefix, any of its files, or a directory for the newest one in it";

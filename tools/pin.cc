@@ -3,11 +3,16 @@
 //
 // crochet pin, crochet unpin: protect checkpoints from being removed by runs, or no longer.
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/io/path.h"
 #include "tools/command.h"
 #include "tools/text.h"
 
@@ -27,13 +32,24 @@ const CommandHelp kUnpinHelp = {
     .examples = "  crochet unpin runs/digits/model.ckpt-2000",
 };
 
-int set_all_pinned(const Context& context, const std::vector<std::string>& paths, bool pinned) {
+struct PinOptions {
+  std::vector<std::string> paths = {};
+  bool no_lock = false;
+};
+
+void set_one_pinned(FileSystem& files, const std::string& prefix, bool pinned, bool no_lock) {
+  std::optional<DirectoryLock> unlocked;
+  if (no_lock) unlocked.emplace(files, directory_of(prefix), DirectoryLock::Kind::kNone);
+  set_pinned(files, prefix, pinned);
+}
+
+int set_all_pinned(const Context& context, const PinOptions& options, bool pinned) {
   std::vector<std::string> prefixes;  // All must exist before any is changed.
-  for (const std::string& path : paths)
+  for (const std::string& path : options.paths)
     prefixes.push_back(internal::chosen_checkpoint(context.files(), path));
   Json checkpoints = Json::array();
   for (const std::string& prefix : prefixes) {
-    set_pinned(context.files(), prefix, pinned);
+    set_one_pinned(context.files(), prefix, pinned, options.no_lock);
     checkpoints.push_back({{"prefix", json_text(prefix)}, {"pinned", pinned}});
     if (!context.json())
       context.print(fmt::format("{}: {}\n", printable(prefix), pinned ? "pinned" : "not pinned"));
@@ -43,11 +59,12 @@ int set_all_pinned(const Context& context, const std::vector<std::string>& paths
 }
 
 void add(CommandLine& line, const CommandHelp& help, bool pinned) {
-  const auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App& command = add_command(line, help, [paths, pinned](const Context& context) {
-    return set_all_pinned(context, *paths, pinned);
+  const auto options = std::make_shared<PinOptions>();
+  CLI::App& command = add_command(line, help, [options, pinned](const Context& context) {
+    return set_all_pinned(context, *options, pinned);
   });
-  command.add_option("checkpoints", *paths, kCheckpointHelp)->type_name("PATH")->required();
+  command.add_option("checkpoints", options->paths, kCheckpointHelp)->type_name("PATH")->required();
+  command.add_flag("--no-lock", options->no_lock, kNoLockHelp);
 }
 
 }  // namespace

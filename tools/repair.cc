@@ -43,6 +43,7 @@ struct RepairOptions {
   bool clean = false;
   bool set_aside = false;
   bool dry_run = false;
+  bool no_lock = false;
 };
 
 // The contents of a directory, and what was done with them.
@@ -252,7 +253,9 @@ int repair(const Context& context, const RepairOptions& options) {
   const auto directory = internal::directory_of_checkpoints(files, options.path);
   if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
   std::optional<DirectoryLock> lock;
-  if (!options.dry_run) lock.emplace(files, *directory);
+  if (!options.dry_run)
+    lock.emplace(files, *directory,
+                 options.no_lock ? DirectoryLock::Kind::kNone : DirectoryLock::Kind::kFile);
   auto opened = internal::CheckpointDirectory::find(files, *directory);
   if (!opened) throw NotFoundError(fmt::format("{}: no such directory", *directory));
   Outcome outcome = examine(files, opened->files(), *directory, options);
@@ -280,6 +283,7 @@ void add_repair(CommandLine& line) {
   command.add_flag("--set-aside", options.set_aside,
                    "Rename damaged checkpoints, if there is a sound one");
   command.add_flag("--dry-run,-n", options.dry_run, "Change nothing and take no lock");
+  command.add_flag("--no-lock", options.no_lock, kNoLockHelp);
 }
 
 }  // namespace crochet::tool

@@ -87,7 +87,7 @@ BackgroundSaver& CheckpointSaverHook::background() {
 }
 
 std::string CheckpointSaverHook::save_path() const {
-  return join_path(options_.checkpoint_dir, options_.checkpoint_basename);
+  return join_path(options_.checkpoint_dir, options_.checkpoint_basename.str());
 }
 
 void CheckpointSaverHook::begin(Graph& graph) {
@@ -99,6 +99,8 @@ void CheckpointSaverHook::begin(Graph& graph) {
   // A saver that is created only with the session uses the operating system's files.
   const std::shared_ptr<Saver> known = find_saver();
   FileSystem& files = known ? known->files() : FileSystem::posix();
+  options_.checkpoint_dir = files.fixed_path(options_.checkpoint_dir, start_);
+  options_.fallback_dir = files.fixed_path(options_.fallback_dir, start_);
   if (known) known->set_fallback_dir(options_.fallback_dir);
   const std::string state_file =
       known ? known->options().latest_filename : SaverOptions().latest_filename;
@@ -118,10 +120,12 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
     throw InvalidArgumentError(
         fmt::format("\"{}\" is the checkpoint_dir and the fallback_dir", second));
   auto locks = std::make_shared<std::vector<DirectoryLock>>();
-  locks->emplace_back(files, options_.checkpoint_dir);
+  const auto kind =
+      options_.lock_directory ? DirectoryLock::Kind::kFile : DirectoryLock::Kind::kNone;
+  locks->emplace_back(files, options_.checkpoint_dir, kind);
   if (second.empty()) return locks;
   try {
-    locks->emplace_back(files, second);
+    locks->emplace_back(files, second, kind);
     remove_leftovers(files, second, options_.checkpoint_basename, state_file);
   } catch (const FailedPreconditionError&) {
     throw;

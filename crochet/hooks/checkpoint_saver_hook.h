@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/checkpoint/saver/saver.h"
@@ -34,7 +35,7 @@ struct CheckpointSaverHookOptions {
   std::optional<int64_t> save_steps = {};
   std::optional<double> save_secs = {};
   std::shared_ptr<Saver> saver = {};
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   // Its saver is used; it is looked up at each save.
   std::shared_ptr<Scaffold> scaffold = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
@@ -51,6 +52,9 @@ struct CheckpointSaverHookOptions {
   // For checkpoints that cannot be written into checkpoint_dir; they are found there again: see
   // SaverOptions. Locked like checkpoint_dir. Default: the saver's.
   std::string fallback_dir = {};
+  // Whether to lock checkpoint_dir and fallback_dir, so that a second run in one of them is an
+  // error. false only for a file system that has no locks: then nothing else may write there.
+  bool lock_directory = true;
   // The longest that ending may take, from the signal that asks for it or else from the start of
   // the end: the last save is started only if it is expected to finish in time. Default: no limit.
   std::optional<double> deadline_secs = {};
@@ -166,6 +170,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   void write_curves(int64_t step, std::vector<Scalar> figures);
 
   CheckpointSaverHookOptions options_;
+  const WorkingDirectory start_;  // Where relative paths begin.
   const Writing writing_;
   SecondOrStepTimer timer_;
   bool step_rejected_ = false;         // Of the last step.

@@ -23,6 +23,8 @@ EvaluationHook::EvaluationHook(EvaluationHookOptions options)
       writer_(options_.summary_writer),
       newest_(std::make_shared<Newest>()) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");
+  const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  options_.output_dir = files.fixed_path(options_.output_dir);
 }
 
 MetricSource EvaluationHook::metric(std::string name) const {

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/metric_source.h"
 
-#include <utility>
-
 #include "crochet/summary/read_metrics.h"
 
 namespace crochet::inline v0 {
 
-MetricSource metric_in_directory(std::string eval_dir, std::string name, FileSystem* files) {
+MetricSource metric_in_directory(const std::string& eval_dir, const std::string& name,
+                                 FileSystem* files) {
   if (files == nullptr) files = &FileSystem::posix();
-  const auto newest = [eval_dir = std::move(eval_dir), name,
+  const auto newest = [eval_dir = files->fixed_path(eval_dir), name,
                        files]() -> std::optional<MetricPoint> {
     const auto metrics = read_eval_metrics(*files, eval_dir);
     for (auto entry = metrics.rbegin(); entry != metrics.rend(); ++entry)

@@ -28,7 +28,8 @@ struct MetricSource {
 
 // The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.
 // Each call of `newest` reads the directory. `files` is the operating system's if null.
-CROCHET_EXPORT MetricSource metric_in_directory(std::string eval_dir, std::string name,
+CROCHET_EXPORT MetricSource metric_in_directory(const std::string& eval_dir,
+                                                const std::string& name,
                                                 FileSystem* files = nullptr);
 
 }  // namespace crochet::inline v0

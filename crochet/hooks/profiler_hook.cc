@@ -20,7 +20,9 @@ ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
               .clock = options.clock,
               .owner = "ProfilerHook",
               .steps_option = "save_steps",
-              .secs_option = "save_secs"}) {}
+              .secs_option = "save_secs"}) {
+  options_.output_dir = files_->fixed_path(options_.output_dir);
+}
 
 void ProfilerHook::begin(Graph& graph) {
   require_global_step(graph, *this);

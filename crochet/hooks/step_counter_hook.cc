@@ -30,6 +30,7 @@ SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
 StepCounterHook::StepCounterHook(StepCounterHookOptions options)
     : options_(options), timer_(timer_of(options)), writer_(options.summary_writer) {
   internal::check_at_least("StepCounterHook: min_log_secs", options.min_log_secs, 0);
+  options_.output_dir = FileSystem::posix().fixed_path(options_.output_dir);
 }
 
 void StepCounterHook::begin(Graph& graph) {

@@ -53,6 +53,7 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
               .steps_option = "save_steps",
               .secs_option = "save_secs"}),
       writer_(options.summary_writer) {
+  options_.output_dir = FileSystem::posix().fixed_path(options_.output_dir);
   if ((options_.scaffold != nullptr) != options_.summary_op.empty())
     throw InvalidArgumentError(
         fmt::format("SummarySaverHook: exactly one of scaffold and summary_op must be given, "

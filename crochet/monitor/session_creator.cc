@@ -25,27 +25,31 @@ SessionManager make_manager(
                                 .clock = clock});
 }
 
-RecoverSessionOptions session_of(const ChiefSessionCreatorOptions& options) {
+RecoverSessionOptions session_of(const ChiefSessionCreatorOptions& options,
+                                 const WorkingDirectory& start) {
+  const Saver* const saver = options.scaffold->saver.get();
+  const FileSystem& files = saver != nullptr ? saver->files() : FileSystem::posix();
   return {.master = options.master,
           .config = options.config,
           .saver = options.scaffold->saver,
-          .checkpoint_dir = options.checkpoint_dir,
+          .checkpoint_dir = files.fixed_path(options.checkpoint_dir, start),
           .checkpoint_basename = options.checkpoint_basename,
-          .checkpoint_filename_with_path = options.checkpoint_filename_with_path};
+          .checkpoint_filename_with_path =
+              files.fixed_path(options.checkpoint_filename_with_path, start)};
 }
 
 }  // namespace
 
 ChiefSessionCreator::ChiefSessionCreator(Graph& graph, ChiefSessionCreatorOptions options)
     : graph_(graph), options_(with_scaffold(std::move(options))) {
-  check_options(session_of(options_));
+  check_options(session_of(options_, start_));
 }
 
 std::unique_ptr<Session> ChiefSessionCreator::create_session() {
   Scaffold& scaffold = *options_.scaffold;
   scaffold.finalize(graph_);
   if (!manager_) manager_.emplace(make_manager(graph_, scaffold, &scaffold.saver->clock()));
-  PrepareSessionOptions options{.session = session_of(options_),
+  PrepareSessionOptions options{.session = session_of(options_, start_),
                                 .init_op = scaffold.init_op,
                                 .init_feed_dict = scaffold.init_feed_dict};
   if (scaffold.init_fn)

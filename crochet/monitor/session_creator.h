@@ -7,6 +7,7 @@
 #include <string>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_manager.h"
 #include "crochet/session/session.h"
@@ -32,7 +33,7 @@ struct ChiefSessionCreatorOptions {
   SessionConfig config = {};
   // Restored from if it holds a checkpoint; empty: always a fresh start.
   std::string checkpoint_dir = {};
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   // The checkpoint to restore, "runs/x/model.ckpt-100", instead of the newest of a directory.
   // Recovered sessions start from it, too.
   std::string checkpoint_filename_with_path = {};
@@ -54,6 +55,7 @@ class CROCHET_EXPORT ChiefSessionCreator final : public SessionCreator {
  private:
   Graph& graph_;  // Not owned; outlives this.
   const ChiefSessionCreatorOptions options_;
+  const WorkingDirectory start_;           // Where relative paths begin.
   std::optional<SessionManager> manager_;  // Made with the first session.
 };
 

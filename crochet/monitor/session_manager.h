@@ -10,6 +10,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/session.h"
 
@@ -39,7 +40,7 @@ struct RecoverSessionOptions {
   SessionConfig config = {};
   std::shared_ptr<Saver> saver = {};
   std::string checkpoint_dir = {};
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   std::string checkpoint_filename_with_path = {};  // "runs/x/model.ckpt-100".
   // If the directory holds no checkpoint: check again every recovery_wait_secs, up to
   // max_wait_secs.

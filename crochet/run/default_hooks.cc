@@ -104,6 +104,7 @@ std::shared_ptr<CheckpointSaverHook> make_saver(const MonitoredTrainingSessionOp
                     .steps_per_run = steps_per_run,
                     .overlap = options.save_overlap,
                     .on_save_error = options.on_save_error,
+                    .lock_directory = options.lock_directory,
                     .deadline_secs = options.deadline_secs,
                     .summary_writer = summary_writer(options),
                     .clock = options.clock},

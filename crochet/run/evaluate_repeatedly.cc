@@ -101,7 +101,7 @@ class CheckpointEvaluator {
   }
 
   int64_t step_of(const std::string& prefix) const {
-    return internal::parse_step(base_name(prefix), options_.checkpoint_basename).value_or(0);
+    return internal::parse_step(base_name(prefix), options_.checkpoint_basename.str()).value_or(0);
   }
 
   // Returns nothing if the checkpoint cannot be read.

@@ -11,6 +11,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/read_metrics.h"
@@ -22,7 +23,7 @@ struct EvaluateRepeatedlyOptions {
   Graph& graph;  // Not owned; outlives the call.
   // Where the job saves. It is only read; its lock is not taken.
   std::string checkpoint_dir;
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   // Which checkpoints to evaluate; see CheckpointsIteratorOptions.
   Checkpoint which = Checkpoint::newest();
   bool all_checkpoints = false;

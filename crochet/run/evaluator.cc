@@ -3,8 +3,18 @@
 #include "crochet/run/evaluator.h"
 
 #include "crochet/base/error.h"
+#include "crochet/run/restore_purpose.h"
 
 namespace crochet::inline v0 {
+
+Evaluator::Evaluator(EvaluatorOptions options)
+    : options_(std::move(options)), tracker_(graph_, "") {
+  graph_.create_global_step();
+  internal::RestorePurpose::of(graph_)->is_same_training = false;
+  const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  options_.checkpoint_dir = files.fixed_path(options_.checkpoint_dir);
+  options_.eval_dir = files.fixed_path(options_.eval_dir);
+}
 
 EvaluationReport Evaluator::run(const std::function<Metrics()>& evaluate) {
   if (!evaluate) throw InvalidArgumentError("Evaluator: evaluate is not set");

@@ -11,9 +11,9 @@
 
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/run/evaluate_repeatedly.h"
-#include "crochet/run/restore_purpose.h"
 #include "crochet/run/tracker.h"
 
 namespace crochet::inline v0 {
@@ -21,7 +21,7 @@ namespace crochet::inline v0 {
 // See EvaluateRepeatedlyOptions.
 struct EvaluatorOptions {
   std::string checkpoint_dir = {};
-  std::string checkpoint_basename = "model.ckpt";  // As in the Loop's options.
+  CheckpointBasename checkpoint_basename = "model.ckpt";  // As in the Loop's options.
   // Which checkpoints to evaluate: the newest and, while an evaluation takes longer than the job
   // takes to save, not those in between; the best by a metric; or all, in the order of the steps.
   Checkpoint which = Checkpoint::newest();
@@ -47,11 +47,7 @@ struct EvaluatorOptions {
 // For one thread. Tracked values must outlive run().
 class CROCHET_EXPORT Evaluator {
  public:
-  explicit Evaluator(EvaluatorOptions options)
-      : options_(std::move(options)), tracker_(graph_, "") {
-    graph_.create_global_step();
-    internal::RestorePurpose::of(graph_)->is_same_training = false;
-  }
+  explicit Evaluator(EvaluatorOptions options);
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 

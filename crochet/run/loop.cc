@@ -128,6 +128,14 @@ void internal::warn_of_fast_math() {
       "round differently");
 }
 
+// The program may change its working directory at any time.
+void Loop::fix_paths() {
+  const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  for (std::string* const path : {&options_.checkpoint_dir, &options_.fallback_dir,
+                                  &options_.summary_dir, &options_.restore.from})
+    *path = files.fixed_path(*path);
+}
+
 Loop::Loop(LoopOptions options)
     : options_(std::move(options)),
       scaffold_(std::make_shared<Scaffold>()),
@@ -143,6 +151,7 @@ Loop::Loop(LoopOptions options)
 }
 
 void Loop::set_up() {
+  fix_paths();
   internal::check_effects(options_);
   internal::check_options(options_.restore, options_.checkpoint_dir);
   SaverOptions saver{.format = options_.checkpoint_format,
@@ -193,6 +202,7 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .checkpoint_metrics = options_.checkpoint_metrics,
           .save_overlap = options_.save_overlap,
           .on_save_error = options_.on_save_error,
+          .lock_directory = options_.lock_directory,
           .deadline_secs = options_.deadline_secs,
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,
@@ -359,8 +369,10 @@ std::string Loop::save_alone() {
   const Within within(within_, "save");
   Saver& saver = *scaffold_->saver;
   const int64_t step = step_to_save_.value_or(0);
-  const DirectoryLock lock(saver.files(), options_.checkpoint_dir);
-  const std::string path = join_path(options_.checkpoint_dir, options_.checkpoint_basename);
+  const DirectoryLock lock(
+      saver.files(), options_.checkpoint_dir,
+      options_.lock_directory ? DirectoryLock::Kind::kFile : DirectoryLock::Kind::kNone);
+  const std::string path = join_path(options_.checkpoint_dir, options_.checkpoint_basename.str());
   const RemovedSaveables hook_state(
       graph_, add_hook_state(restored_ && !has_run_ ? restored_->report.prefix
                                                     : saver.prefix_of(path, step)));

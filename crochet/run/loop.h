@@ -15,6 +15,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/retention.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/engines/local/graph.h"
@@ -44,7 +45,7 @@ CROCHET_EXPORT void warn_of_fast_math();
 struct LoopOptions {
   // For the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is written.
   std::string checkpoint_dir = {};
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
   // With what the run starts, and how checkpoints may differ from what it tracks.
   RestoreOptions restore = {};
@@ -61,6 +62,9 @@ struct LoopOptions {
   // The fallback directory, for checkpoints that cannot be written into checkpoint_dir; they are
   // restored from it, too. Use another disk, and a directory of this run alone. Empty: none.
   std::string fallback_dir = {};
+  // Whether to lock checkpoint_dir and fallback_dir, so that a second run in one of them is an
+  // error. false only for a file system that has no locks: then nothing else may write there.
+  bool lock_directory = true;
   // The most seconds the run may take for its last saves, from the signal that ends it, or else
   // from its end; choose less than the grace period after SIGTERM. If they take longer, the run
   // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
@@ -327,6 +331,7 @@ class CROCHET_EXPORT Loop {
   // Adds the state of hooks in the checkpoint `prefix` to the graph. Returns its names.
   std::vector<std::string> add_hook_state(const std::string& prefix);
   void set_up();
+  void fix_paths();
   bool is_chief() const;
   template <typename Call>
   std::invoke_result_t<Call&, Group&> with_group(Call call);

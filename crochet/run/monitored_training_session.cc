@@ -187,7 +187,7 @@ class GroupSessionCreator final : public SessionCreator {
 std::vector<internal::Fact> facts_of(const MonitoredTrainingSessionOptions& options) {
   std::vector<internal::Fact> facts = {
       {"checkpoint_dir", options.checkpoint_dir},
-      {"checkpoint_basename", options.checkpoint_basename},
+      {"checkpoint_basename", options.checkpoint_basename.str()},
       {"agree_every_n_steps", fmt::format("{}", options.agree_every_n_steps)},
       {"max_recoveries", fmt::format("{}", options.max_recoveries)}};
   const auto ranks = internal::RankState::find(options.graph);

@@ -10,6 +10,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/retention.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/saver_options.h"
@@ -42,7 +43,7 @@ struct MonitoredTrainingSessionOptions {
   double group_timeout_secs = 1800;
   // Checkpoints are written here and restored from here. Empty: nothing is saved.
   std::string checkpoint_dir = {};
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   // The format of the saver that is created if neither the scaffold nor the graph has one.
   CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
   // For that saver, too: whether checkpoints may lack state of the graph, such as iterators.
@@ -64,6 +65,9 @@ struct MonitoredTrainingSessionOptions {
   // The fallback directory, for checkpoints that cannot be written into checkpoint_dir; they are
   // restored from it, too. Use another disk, and a directory of this run alone. Empty: none.
   std::string fallback_dir = {};
+  // Whether to lock checkpoint_dir and fallback_dir, so that a second run in one of them is an
+  // error. false only for a file system that has no locks: then nothing else may write there.
+  bool lock_directory = true;
   // The most seconds the run may take for its last saves, from the signal that ends it, or else
   // from its end; choose less than the grace period after SIGTERM. If they take longer, the run
   // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).

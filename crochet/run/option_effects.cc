@@ -51,6 +51,7 @@ void check_effects(const LoopOptions& options) {
     unused.add("saving_listeners", !options.saving_listeners.empty());
     unused.add("checkpoint_metrics", !options.checkpoint_metrics.empty());
     unused.add("fallback_dir", !options.fallback_dir.empty());
+    unused.add("lock_directory", !options.lock_directory);
     unused.add("deadline_secs", options.deadline_secs);
     if (options.max_to_keep != defaults.max_to_keep)
       unused.add("max_to_keep", std::optional(options.max_to_keep));

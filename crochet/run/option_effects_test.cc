@@ -31,12 +31,13 @@ TEST(OptionEffectsTest, CheckpointOptionsNeedADirectory) {
                   .saving_listeners = {nullptr},
                   .checkpoint_metrics = {MetricSource{}},
                   .fallback_dir = "other",
+                  .lock_directory = false,
                   .deadline_secs = 2.5,
                   .max_to_keep = 3,
                   .keep_checkpoint_every_n_hours = 1,
                   .keep_checkpoint_every_n_steps = 2},
                  "LoopOptions: checkpoint_basename, checkpoint_format, save_checkpoint_steps = 5, "
-                 "saving_listeners, checkpoint_metrics, fallback_dir, "
+                 "saving_listeners, checkpoint_metrics, fallback_dir, lock_directory, "
                  "deadline_secs = 2.5, max_to_keep = 3, keep_checkpoint_every_n_hours = 1 and "
                  "keep_checkpoint_every_n_steps = 2 have no effect without checkpoint_dir");
   expect_refused({.restore = {.which = Checkpoint::at_step(5)}},

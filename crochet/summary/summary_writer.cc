@@ -65,8 +65,8 @@ std::shared_ptr<SummaryWriter> SummaryWriter::for_directory(const std::string& d
   return writer;
 }
 
-SummaryWriter::SummaryWriter(std::string directory, FileSystem& files, Clock& clock)
-    : directory_(std::move(directory)), files_(files), clock_(clock) {}
+SummaryWriter::SummaryWriter(const std::string& directory, FileSystem& files, Clock& clock)
+    : directory_(files.fixed_path(directory)), files_(files), clock_(clock) {}
 
 SummaryWriter::~SummaryWriter() {
   if (dropped_values_ > 0)

@@ -61,7 +61,7 @@ class CROCHET_EXPORT SummaryWriter {
 
   // A writer that is not shared: only one may write to a directory at a time.
   // Requires: `files` and `clock` outlive this.
-  explicit SummaryWriter(std::string directory, FileSystem& files = FileSystem::posix(),
+  explicit SummaryWriter(const std::string& directory, FileSystem& files = FileSystem::posix(),
                          Clock& clock = Clock::real());
   // Logs the number of dropped values, if there are any.
   ~SummaryWriter();

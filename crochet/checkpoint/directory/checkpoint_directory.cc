@@ -12,9 +12,27 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet::inline v0::internal {
 namespace {
+
+// The content of a sidecar; unset if there is none that can be read.
+std::optional<std::string> content_of(FileSystem& files, const std::string& path) {
+  try {
+    return read_untrusted_file(files, path, kMaxSidecarBytes);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// True for a sidecar that a killed process has already copied.
+bool is_copied(FileSystem& files, const std::string& path, const std::string& copy) {
+  if (!path.ends_with(".json")) return false;
+  const auto content = content_of(files, path);
+  return content && content == content_of(files, copy);
+}
 
 // A suffix with which renaming replaces no file: it is free for all files still to be renamed.
 // Files that a killed process has already renamed may have it.
@@ -23,7 +41,8 @@ std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths
   std::string suffix = wanted;
   for (int i = 2;; ++i) {
     const auto taken = [&](const std::string& path) {
-      return files.exists(path) && files.exists(path + suffix);
+      return files.exists(path) && files.exists(path + suffix) &&
+             !is_copied(files, path, path + suffix);
     };
     if (std::ranges::none_of(paths, taken)) return suffix;
     suffix = fmt::format("{}-{}", wanted, i);
@@ -85,6 +104,8 @@ std::optional<std::string> CheckpointDirectory::remove_or_keep(const std::string
   const auto lock = lock_sidecars(*directory_, path());
   const bool is_there = find_index(*directory_, prefix).has_value();  // Otherwise remove the rest.
   auto reason = is_there ? objection(prefix) : std::nullopt;
+  if (!reason && has_links(prefix))
+    log_info(fmt::format("{}: is removed, but not the files that its links lead to", prefix));
   if (!reason) remove_checkpoint(*directory_, prefix);
   return reason;
 }
@@ -140,25 +161,44 @@ std::optional<std::string> CheckpointDirectory::set_aside(const std::string& pre
   return suffix;
 }
 
-void CheckpointDirectory::keep_pinned(const std::string& prefix) {
+bool CheckpointDirectory::has_links(const std::string& prefix) noexcept {
+  const auto is_link = [&](const std::string& path) {
+    return directory_->read_symbolic_link(path).has_value();
+  };
+  try {
+    return std::ranges::any_of(paths_of_checkpoint(*directory_, prefix), is_link);
+  } catch (const std::exception& error) {  // A link is not replaced in any case.
+    log(Severity::kWarning, error.what());
+    return false;
+  }
+}
+
+void CheckpointDirectory::keep(const std::string& prefix, std::string_view why) {
   if (!find_index(*directory_, prefix)) return;
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
     throw FailedPreconditionError(fmt::format(
-        "{}: not replaced: it is pinned and another run holds the lock of its directory", prefix));
+        "{}: not replaced: {} and another run holds the lock of its directory", prefix, why));
   const auto no_changes = lock_sidecars(*directory_, path());
   const std::string suffix = rename_all(prefix, ".replaced");
-  log_warning(fmt::format(
-      "{}: a checkpoint of this name is written, but it is pinned: its files now end in {}", prefix,
-      suffix));
+  log_warning(
+      fmt::format("{}: a checkpoint of this name is written, but {}: its files now end in {}",
+                  prefix, why, suffix));
 }
 
 std::string CheckpointDirectory::rename_all(const std::string& prefix, const std::string& wanted) {
   const std::vector<std::string> paths = paths_of_checkpoint(*directory_, prefix);
   std::string suffix = free_suffix(*directory_, paths, wanted);
+  const std::string sidecar = sidecar_filename(prefix);
+  const auto content = content_of(*directory_, sidecar);
+  // A copy first: a killed process must not leave a sidecar without an index, which the next run
+  // would remove, nor an index without a sidecar, whose writer would be unknown.
+  if (content) replace_file(*directory_, sidecar + suffix, *content);
   for (const std::string& path : paths)
-    if (directory_->exists(path)) directory_->rename(path, path + suffix);
+    if (directory_->exists(path) && !(content && path == sidecar))
+      directory_->rename(path, path + suffix);
   directory_->sync_directory(path());
+  if (content) directory_->remove(sidecar);
   return suffix;
 }
 

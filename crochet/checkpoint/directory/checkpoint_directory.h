@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crochet/io/directory.h"
@@ -51,10 +52,14 @@ class CheckpointDirectory {
   // changed. After a kill in between it cannot be read: the index is renamed after the data.
   std::optional<std::string> set_aside(const std::string& prefix, Unused why = Unused::kDamaged);
 
-  // Called before a checkpoint of the same name is written: if the existing one is pinned, renames
-  // its files to `<name>.replaced`, or `<name>.replaced-2` and so on.
+  // True if the user has moved files of a checkpoint elsewhere and left symbolic links. They are read
+  // and renamed; the files that they lead to are the user's. False, with a line in the log, if this
+  // cannot be determined.
+  bool has_links(const std::string& prefix) noexcept;
+  // Called before a checkpoint of the same name is written, if the existing one is to be kept:
+  // renames its files to `<name>.replaced`, or `<name>.replaced-2` and so on. `why` is for the log.
   // Throws: FailedPreconditionError if another process holds the lock.
-  void keep_pinned(const std::string& prefix);
+  void keep(const std::string& prefix, std::string_view why);
 
  private:
   CheckpointDirectory(FileSystem& files, const std::string& path,

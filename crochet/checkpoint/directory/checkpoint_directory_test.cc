@@ -166,6 +166,7 @@ TEST_F(CheckpointDirectoryTest, AKillWhileSettingAsideLosesNothing) {
     disk.create_directories("d");
     publish(disk, "d/m-1");
     const std::string data = read_file(disk, "d/m-1.data-00000-of-00001");
+    const std::string sidecar = read_file(disk, "d/m-1.json");
     disk.sync_directory("d");
     FailingFileSystem files(disk);
     {
@@ -181,10 +182,12 @@ TEST_F(CheckpointDirectoryTest, AKillWhileSettingAsideLosesNothing) {
     disk.power_cut({.names = n % 2 == 0 ? UnsyncedNames::kKept : UnsyncedNames::kLost});
     const DirectoryLock next(disk, "d");
     remove_leftovers(disk, "d", "m");
-    bool found = false;
-    for (const std::string& name : disk.list("d"))
-      if (name.starts_with("m-1.data")) found = read_file(disk, "d/" + name) == data;
-    EXPECT_TRUE(found) << n;
+    if (disk.exists("d/m-1.index")) {
+      EXPECT_EQ(CheckpointDirectory::to_save_in(disk, "d").set_aside("d/m-1"), ".damaged") << n;
+    }
+    EXPECT_EQ(read_file(disk, "d/m-1.data-00000-of-00001.damaged"), data) << n;
+    EXPECT_EQ(read_file(disk, "d/m-1.json.damaged"), sidecar) << n;
+    EXPECT_TRUE(disk.exists("d/m-1.index.damaged")) << n;
     if (files.num_failures() == 0) break;
   }
 }
@@ -193,11 +196,11 @@ TEST_F(CheckpointDirectoryTest, AKillWhileSettingAsideLosesNothing) {
 TEST_F(CheckpointDirectoryTest, KeepsAPinnedCheckpointUnderAnotherName) {
   publish(files_, "d/m-1");
   publish(files_, "d/m-2");
-  directory().keep_pinned("d/m-1");
-  EXPECT_NO_THROW(directory().keep_pinned("d/m-3"));
+  directory().keep("d/m-1", "it is pinned");
+  EXPECT_NO_THROW(directory().keep("d/m-3", "it is pinned"));
   EXPECT_THAT(list_checkpoints(files_, "d", "m"), ElementsAre("d/m-2"));
   publish(files_, "d/m-1");
-  directory().keep_pinned("d/m-1");
+  directory().keep("d/m-1", "it is pinned");
   EXPECT_THAT(files_.list("d"),
               testing::IsSupersetOf({"m-1.index.replaced", "m-1.data-00000-of-00001.replaced",
                                      "m-1.index.replaced-2", "m-1.json.replaced-2"}));

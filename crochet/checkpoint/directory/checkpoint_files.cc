@@ -70,12 +70,12 @@ std::set<std::string> names_of(const std::string& base, CheckpointFormat format,
 }  // namespace
 
 std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
-                                          const std::string& basename) {
+                                          const CheckpointBasename& basename) {
   std::vector<std::pair<int64_t, std::string>> found;
   for (const std::string& name : list_or_none(files, directory)) {
     const auto file = internal::parse_checkpoint_filename(name);
     if (!file || file->part != CheckpointPart::kIndex) continue;
-    if (const auto step = internal::parse_step(file->base, basename))
+    if (const auto step = internal::parse_step(file->base, basename.str()))
       found.emplace_back(*step, join_path(directory, file->base));
   }
   std::ranges::sort(found);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
@@ -22,7 +23,7 @@ namespace crochet::inline v0 {
 // there is no such directory.
 CROCHET_EXPORT std::vector<std::string> list_checkpoints(FileSystem& files,
                                                          const std::string& directory,
-                                                         const std::string& basename);
+                                                         const CheckpointBasename& basename);
 
 // The modification times of checkpoints in seconds since 1970-01-01 UTC: of the index, or of a file
 // named like the prefix. Missing ones are left out.

@@ -18,6 +18,7 @@
 #include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 #include "crochet/version.h"
@@ -28,7 +29,6 @@ namespace {
 using nlohmann::json;
 
 // Far more than any real sidecar: larger ones are neither read into memory nor written.
-constexpr uint64_t kMaxSidecarBytes = uint64_t{1} << 20;
 // The year 9999: a later time is an error, and would make sums of times inexact.
 constexpr double kMaxTime = 253'402'300'799;
 
@@ -193,7 +193,14 @@ CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
 
 std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::string& directory) {
   const std::string path = join_path(directory, ".sidecar_lock");
-  auto lock = try_lock_for(files, path, kLockLimit);
+  std::unique_ptr<FileLock> lock;
+  try {
+    lock = try_lock_for(files, path, kLockLimit);
+  } catch (const UnimplementedError&) {
+    const auto held = DirectoryLock::held_here(files, directory);
+    if (!held || held->kind() != DirectoryLock::Kind::kNone) throw;
+    return nullptr;
+  }
   if (!lock)
     throw DeadlineExceededError(
         fmt::format("{}: another process has held the lock for {} s", path, kLockLimit.count()));
@@ -213,9 +220,9 @@ void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidec
   // Arguments may be any bytes; those that are not UTF-8 are replaced.
   const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
   const std::string path = sidecar_filename(prefix);
-  if (text.size() >= kMaxSidecarBytes)
+  if (text.size() >= internal::kMaxSidecarBytes)
     throw InvalidArgumentError(fmt::format("{}: found {} bytes to write, expected at most {}", path,
-                                           text.size() + 1, kMaxSidecarBytes));
+                                           text.size() + 1, internal::kMaxSidecarBytes));
   replace_file(files, path, text + "\n");
 }
 
@@ -223,7 +230,7 @@ std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::stri
   const std::string path = sidecar_filename(prefix);
   std::string text;
   try {
-    text = internal::read_untrusted_file(files, path, kMaxSidecarBytes);
+    text = internal::read_untrusted_file(files, path, internal::kMaxSidecarBytes);
   } catch (const NotFoundError&) {
     return std::nullopt;
   }

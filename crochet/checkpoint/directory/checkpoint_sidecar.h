@@ -96,6 +96,9 @@ CROCHET_EXPORT void record_metrics(FileSystem& files, const std::string& prefix,
 CROCHET_EXPORT void set_pinned(FileSystem& files, const std::string& prefix, bool pinned);
 
 namespace internal {
+// Of a sidecar that is written, and of one that is read.
+inline constexpr uint64_t kMaxSidecarBytes = uint64_t{1} << 20;
+
 // The lock on `<directory>/.sidecar_lock`. Throws: as update_sidecar.
 CROCHET_EXPORT std::unique_ptr<FileLock> lock_sidecars(FileSystem& files,
                                                        const std::string& directory);

@@ -152,7 +152,7 @@ void update_checkpoint_state(FileSystem& files, const std::string& directory,
                              const std::string& model_checkpoint_path,
                              const std::vector<std::string>& all_model_checkpoint_paths,
                              const UpdateCheckpointStateOptions& options) {
-  const std::string path = join_path(directory, options.latest_filename);
+  const std::string path = join_path(directory, options.latest_filename.str());
   const CheckpointState state =
       make_checkpoint_state(directory, model_checkpoint_path, all_model_checkpoint_paths, options);
   if (join_path(directory, state.model_checkpoint_path) == path)
@@ -163,8 +163,8 @@ void update_checkpoint_state(FileSystem& files, const std::string& directory,
 
 std::optional<CheckpointState> load_checkpoint_state(FileSystem& files,
                                                      const std::string& directory,
-                                                     const std::string& latest_filename) {
-  const std::string path = join_path(directory, latest_filename);
+                                                     const FileName& latest_filename) {
+  const std::string path = join_path(directory, latest_filename.str());
   CheckpointState state;
   try {
     state = read_state(files, path);
@@ -183,24 +183,24 @@ std::optional<CheckpointState> load_checkpoint_state(FileSystem& files,
 }
 
 std::optional<CheckpointState> get_checkpoint_state(FileSystem& files, const std::string& directory,
-                                                    const std::string& latest_filename) {
+                                                    const FileName& latest_filename) {
   try {
     return load_checkpoint_state(files, directory, latest_filename);
   } catch (const InvalidArgumentError&) {
     throw;
   } catch (const Error& error) {
-    warn_unreadable(join_path(directory, latest_filename), error);
+    warn_unreadable(join_path(directory, latest_filename.str()), error);
     return std::nullopt;
   }
 }
 
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,
-                                             const std::string& latest_filename) {
+                                             const FileName& latest_filename) {
   const auto state = get_checkpoint_state(files, directory, latest_filename);
   if (!state) return std::nullopt;
   if (checkpoint_exists(files, state->model_checkpoint_path)) return state->model_checkpoint_path;
   log_error(fmt::format("{} names the checkpoint {}, which is missing",
-                        join_path(directory, latest_filename), state->model_checkpoint_path));
+                        join_path(directory, latest_filename.str()), state->model_checkpoint_path));
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/io/file_name.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
@@ -38,7 +39,7 @@ CROCHET_EXPORT CheckpointState parse_checkpoint_state(std::string_view text);
 
 struct UpdateCheckpointStateOptions {
   // The state file, in the directory.
-  std::string latest_filename = "checkpoint";
+  FileName latest_filename = "checkpoint";
   std::vector<double> all_model_checkpoint_timestamps = {};
   std::optional<double> last_preserved_timestamp = {};
   std::vector<std::string> removing_paths = {};
@@ -69,19 +70,19 @@ CROCHET_EXPORT void update_checkpoint_state(
 // if it cannot be read now.
 CROCHET_EXPORT std::optional<CheckpointState> load_checkpoint_state(
     FileSystem& files, const std::string& directory,
-    const std::string& latest_filename = "checkpoint");
+    const FileName& latest_filename = "checkpoint");
 
 // The same; also unset, with a warning, if it cannot be read.
 // Throws: InvalidArgumentError if the state names no newest checkpoint.
 CROCHET_EXPORT std::optional<CheckpointState> get_checkpoint_state(
     FileSystem& files, const std::string& directory,
-    const std::string& latest_filename = "checkpoint");
+    const FileName& latest_filename = "checkpoint");
 
 // The newest prefix of a directory's state. Unset if there is no state or,
 // with a log line, no such checkpoint; older ones are not tried.
 // Throws: as get_checkpoint_state.
 CROCHET_EXPORT std::optional<std::string> latest_checkpoint(
     FileSystem& files, const std::string& directory,
-    const std::string& latest_filename = "checkpoint");
+    const FileName& latest_filename = "checkpoint");
 
 }  // namespace crochet::inline v0

@@ -42,11 +42,11 @@ bool contains(const std::vector<Value>& values, const Value& value) {
 
 }  // namespace
 
-CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
+CheckpointsIterator::CheckpointsIterator(const std::string& checkpoint_dir,
                                          CheckpointsIteratorOptions options)
-    : directory_(std::move(checkpoint_dir)),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       files_(options_.files ? *options_.files : FileSystem::posix()),
+      directory_(files_.fixed_path(checkpoint_dir)),
       clock_(options_.clock ? *options_.clock : Clock::real()) {
   if (directory_.empty())
     throw InvalidArgumentError("checkpoints_iterator: the directory is empty");
@@ -138,7 +138,7 @@ std::optional<CheckpointsIterator::Identity> CheckpointsIterator::find_new() {
 
 bool CheckpointsIterator::is_final(const Identity& checkpoint) const {
   return options_.final_step &&
-         internal::parse_step(base_name(checkpoint.first), options_.checkpoint_basename) >=
+         internal::parse_step(base_name(checkpoint.first), options_.checkpoint_basename.str()) >=
              options_.final_step;
 }
 

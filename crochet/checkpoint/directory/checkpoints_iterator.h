@@ -14,6 +14,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
@@ -25,7 +26,7 @@ struct CheckpointsIteratorOptions {
   std::optional<double> timeout_secs = {};
   // Called after such a wait: true ends the iteration, false waits again. Empty: it ends.
   std::function<bool()> timeout_fn = {};
-  std::string checkpoint_basename = "model.ckpt";
+  CheckpointBasename checkpoint_basename = "model.ckpt";
   // Which ones to return: the newest each time there is a newer one, or the best each time there is
   // a better one.
   Checkpoint which = Checkpoint::newest();
@@ -61,7 +62,8 @@ class CROCHET_EXPORT CheckpointsIterator {
  public:
   // Throws: InvalidArgumentError for a negative time, an empty directory name, the checkpoint of
   // one step, or the best of all checkpoints.
-  explicit CheckpointsIterator(std::string checkpoint_dir, CheckpointsIteratorOptions options = {});
+  explicit CheckpointsIterator(const std::string& checkpoint_dir,
+                               CheckpointsIteratorOptions options = {});
 
   // The prefix of a checkpoint that was not returned before; unset at the end.
   // Throws: what timeout_fn throws, errors of the file system except for missing files, and
@@ -84,10 +86,10 @@ class CROCHET_EXPORT CheckpointsIterator {
   bool is_final(const Identity& checkpoint) const;
   bool is_over() const;
 
-  const std::string directory_;
   const CheckpointsIteratorOptions options_;
   FileSystem& files_;  // Not owned.
-  Clock& clock_;       // Not owned.
+  const std::string directory_;
+  Clock& clock_;  // Not owned.
   std::vector<Identity> returned_;
   std::vector<Identity> damaged_;
   bool has_all_ = false;  // As far as final_step.
@@ -120,7 +122,7 @@ inline CheckpointsIterator::Iterator CheckpointsIterator::begin() { return Itera
 // TensorFlow's name for it.
 inline CheckpointsIterator checkpoints_iterator(std::string checkpoint_dir,
                                                 CheckpointsIteratorOptions options = {}) {
-  return CheckpointsIterator(std::move(checkpoint_dir), std::move(options));
+  return CheckpointsIterator(checkpoint_dir, std::move(options));
 }
 
 }  // namespace crochet::inline v0

@@ -36,8 +36,8 @@ bool is_of(const internal::CheckpointFilename& file, int num_shards) {
 // Finds leftovers of killed saves among the names in a directory.
 class Leftovers {
  public:
-  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
-            const std::string& latest_filename)
+  Leftovers(FileSystem& files, const std::string& directory, const CheckpointBasename& basename,
+            const FileName& latest_filename)
       : files_(files),
         directory_(directory),
         basename_(basename),
@@ -53,9 +53,9 @@ class Leftovers {
   const std::set<std::string>& names() const { return names_; }
 
   bool contains(const std::string& name) {
-    if (internal::is_temporary_state(name, latest_filename_)) return true;
+    if (internal::is_temporary_state(name, latest_filename_.str())) return true;
     const auto file = internal::parse_checkpoint_filename(name);
-    if (!file || !internal::parse_step(file->base, basename_)) return false;
+    if (!file || !internal::parse_step(file->base, basename_.str())) return false;
     if (file->part == CheckpointPart::kTemporary) return true;
     if (file->part == CheckpointPart::kTemporaryDirectory) return true;
     if (file->part == CheckpointPart::kIndex) return false;
@@ -79,15 +79,15 @@ class Leftovers {
 
   FileSystem& files_;
   const std::string& directory_;
-  const std::string& basename_;
-  const std::string& latest_filename_;
+  const CheckpointBasename& basename_;
+  const FileName& latest_filename_;
   std::set<std::string> names_;
   std::map<std::string, std::set<std::string>> shard_counts_;
 };
 
 std::vector<std::string> leftovers_in(FileSystem& files, const std::string& directory,
-                                      const std::string& basename,
-                                      const std::string& latest_filename) {
+                                      const CheckpointBasename& basename,
+                                      const FileName& latest_filename) {
   Leftovers leftovers(files, directory, basename, latest_filename);
   std::vector<std::string> paths;
   for (const std::string& name : leftovers.names()) {
@@ -113,15 +113,15 @@ void remove_leftover(FileSystem& files, const std::string& path) {
 }  // namespace
 
 std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
-                                        const std::string& basename,
-                                        const std::string& latest_filename) {
+                                        const CheckpointBasename& basename,
+                                        const FileName& latest_filename) {
   auto found = CheckpointDirectory::find(files, directory);
   if (!found) return {};
   return leftovers_in(found->files(), directory, basename, latest_filename);
 }
 
-void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
-                      const std::string& latest_filename) {
+void remove_leftovers(FileSystem& files, const std::string& directory,
+                      const CheckpointBasename& basename, const FileName& latest_filename) {
   auto found = CheckpointDirectory::find(files, directory);
   if (!found) return;
   Directory& held_open = found->files();

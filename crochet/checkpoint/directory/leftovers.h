@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/io/file_name.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
@@ -15,14 +17,14 @@ namespace crochet::inline v0 {
 // the index; and temporary files of the state file, `latest_filename`. A running save has such
 // files, too.
 CROCHET_EXPORT std::vector<std::string> list_leftovers(
-    FileSystem& files, const std::string& directory, const std::string& basename,
-    const std::string& latest_filename = "checkpoint");
+    FileSystem& files, const std::string& directory, const CheckpointBasename& basename,
+    const FileName& latest_filename = "checkpoint");
 
 // Removes all of them, under the directory's lock, and logs each one; a warning for each that
 // cannot be removed. Does nothing if there is no such directory. Throws: FailedPreconditionError if
 // another process holds that lock.
 CROCHET_EXPORT void remove_leftovers(FileSystem& files, const std::string& directory,
-                                     const std::string& basename,
-                                     const std::string& latest_filename = "checkpoint");
+                                     const CheckpointBasename& basename,
+                                     const FileName& latest_filename = "checkpoint");
 
 }  // namespace crochet::inline v0

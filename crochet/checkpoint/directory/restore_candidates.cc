@@ -17,8 +17,8 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-void add_candidates(FileSystem& files, const std::string& directory, const std::string& basename,
-                    std::vector<RestoreCandidate>& candidates) {
+void add_candidates(FileSystem& files, const std::string& directory,
+                    const CheckpointBasename& basename, std::vector<RestoreCandidate>& candidates) {
   auto opened = CheckpointDirectory::find(files, directory);
   if (!opened) return;
   const auto shared = std::make_shared<CheckpointDirectory>(std::move(*opened));
@@ -30,7 +30,7 @@ void add_candidates(FileSystem& files, const std::string& directory, const std::
 
 std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,
                                               const std::string& fallback_dir,
-                                              const std::string& basename) {
+                                              const CheckpointBasename& basename) {
   std::vector<RestoreCandidate> found;
   try {
     if (!fallback_dir.empty()) add_candidates(files, fallback_dir, basename, found);
@@ -46,7 +46,7 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
 }
 
 void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
-                               const std::string& basename) {
+                               const CheckpointBasename& basename) {
   if (!files.exists(directory)) return;
   for (const std::string& name : files.list(directory))
     if (const auto file = parse_checkpoint_filename(name);
@@ -54,7 +54,7 @@ void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
       throw FailedPreconditionError(fmt::format(
           "{} holds the checkpoint {} but none named {}-<step>: restore it by its name, or "
           "use another directory",
-          directory, file->base, basename));
+          directory, file->base, basename.str()));
   if (const auto state = get_checkpoint_state(files, directory))
     throw DataLossError(
         fmt::format("{} names the checkpoint {}, which is missing; to start afresh, remove {}",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
@@ -22,12 +23,12 @@ struct RestoreCandidate {
 // Throws: what the file system throws for `directory`; the fallback directory may be unavailable.
 std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,
                                               const std::string& fallback_dir,
-                                              const std::string& basename);
+                                              const CheckpointBasename& basename);
 
 // Called before a fresh start, if find_candidates() finds nothing.
 // Throws: DataLossError if the state file names a checkpoint that is missing;
 // FailedPreconditionError if there are only checkpoints with other names.
 void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
-                               const std::string& basename);
+                               const CheckpointBasename& basename);
 
 }  // namespace crochet::inline v0::internal

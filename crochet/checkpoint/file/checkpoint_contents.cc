@@ -45,8 +45,8 @@ void verify_entries(const TensorSource& data, std::vector<NamedEntry> entries) {
 
 }  // namespace
 
-CheckpointContents::CheckpointContents(std::string prefix, FileSystem& files)
-    : prefix_(std::move(prefix)),
+CheckpointContents::CheckpointContents(const std::string& prefix, FileSystem& files)
+    : prefix_(files.fixed_path(prefix)),
       opened_(open_checkpoint(files, prefix_)),
       items_(stored().named()) {}
 

@@ -36,7 +36,7 @@ struct LocatedTensor {
 class CheckpointContents {
  public:
   // Throws: as CheckpointReader's constructor.
-  CheckpointContents(std::string prefix, FileSystem& files);
+  CheckpointContents(const std::string& prefix, FileSystem& files);
   // Those of a reader, for code that needs no copies of names and shapes.
   static const CheckpointContents& of(const CheckpointReader& reader) { return *reader.contents_; }
 

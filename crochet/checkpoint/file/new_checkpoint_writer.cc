@@ -13,6 +13,7 @@ namespace crochet::inline v0 {
 std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
                                                         std::string prefix,
                                                         NewCheckpointOptions options) {
+  prefix = files.fixed_path(prefix);
   if (format == CheckpointFormat::kTorch)
     throw InvalidArgumentError(prefix + ": files of torch can be read, not written");
   if (format != CheckpointFormat::kTensorBundle && !options.linked_files.empty())

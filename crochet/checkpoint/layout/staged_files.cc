@@ -24,6 +24,16 @@ bool may_exist(FileSystem& files, const std::string& path) noexcept {
   }
 }
 
+// The target of a symbolic link; unset for anything else, and if it cannot be read.
+std::optional<std::string> link_target(FileSystem& files, const std::string& path) noexcept {
+  try {
+    return files.read_symbolic_link(path);
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 StagedFiles::StagedFiles(FileSystem& files, std::string prefix)
@@ -90,8 +100,20 @@ void StagedFiles::sync(File& file) {
   file.is_synced = true;
 }
 
+// Before anything is changed: a link is not replaced. What cannot be determined now is found by the
+// renames.
+void StagedFiles::check_replaceable() {
+  for (const File& file : staged_)
+    if (const auto target = link_target(files_, file.name))
+      throw FailedPreconditionError(fmt::format(
+          "{}: found a symbolic link to {}, expected a plain file or none: links are not "
+          "replaced; put a file in its place, or remove it",
+          file.name, *target));
+}
+
 void StagedFiles::publish() {
   const bool is_one_file = staged_.size() == 1;
+  check_replaceable();
   if (!is_one_file) remove_old_index();
   is_being_published_ = true;
   for (File& file : staged_) {

@@ -91,6 +91,7 @@ class StagedFiles {
 
   void check(Stage required, const char* call) const;
   void sync(File& file);
+  void check_replaceable();
   void remove_old_index();
   void remove_unpublished() noexcept;
 

@@ -20,10 +20,12 @@
 namespace crochet::inline v0 {
 namespace {
 
-const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options) {
+CheckpointManagerOptions checked(CheckpointManagerOptions options) {
   if (options.directory.empty())
     throw InvalidArgumentError("CheckpointManager: the directory is empty");
   internal::check_at_least("CheckpointManager: max_to_keep", options.max_to_keep, 1);
+  const FileSystem& files = options.saver.files ? *options.saver.files : FileSystem::posix();
+  options.directory = files.fixed_path(options.directory);
   return options;
 }
 
@@ -72,7 +74,7 @@ void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& rec
 }  // namespace
 
 CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
-    : options_(checked(options)),
+    : options_(checked(std::move(options))),
       saver_(saver_options_of(options_), list_of(options_)),
       list_((*saver_.publisher_)->list()) {
   FileSystem& files = saver_.files();
@@ -135,7 +137,7 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
     throw OutOfRangeError(fmt::format("{}: the number of the newest checkpoint, {}, is the maximum",
                                       options_.directory, save_counter_));
   const int64_t number = checkpoint_number ? *checkpoint_number : save_counter_ + 1;
-  const std::string path = join_path(options_.directory, options_.checkpoint_name);
+  const std::string path = join_path(options_.directory, options_.checkpoint_name.str());
   const std::string prefix = saver_.save(session, path, number);
   if (save_counter_ < std::numeric_limits<int64_t>::max()) ++save_counter_;
   if (prefix.empty()) return prefix;

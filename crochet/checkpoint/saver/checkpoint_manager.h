@@ -10,6 +10,7 @@
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/retention.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/saver/saver.h"
 
 namespace crochet::inline v0 {
@@ -25,7 +26,7 @@ struct CheckpointManagerOptions {
   // Of those that max_to_keep would remove, one every n hours is kept forever; 0 is off.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   // Checkpoints are named "<directory>/<checkpoint_name>-<number>".
-  std::string checkpoint_name = "ckpt";
+  CheckpointBasename checkpoint_name = "ckpt";
   // Additional policies.
   std::vector<RetentionPolicy> retention = {};
   // What is saved, and how. The manager maintains the list and the state file itself: max_to_keep,

@@ -19,6 +19,7 @@
 #include "crochet/checkpoint/directory/disk_space.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/saver/external_bundle.h"
@@ -96,26 +97,26 @@ void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableS
 }
 
 // If the same state is written again, after an error that followed its publication, keeps the
-// content of its sidecar. If another state has the same name and is pinned, keeps it under another
-// name.
+// content of its sidecar. If another state has the same name, and is pinned or stored elsewhere,
+// keeps it under another name.
 void keep_what_is_known(CheckpointDirectory& directory, const std::string& prefix,
                         CheckpointSidecar& sidecar) {
   bool is_other_pinned = false;
   try {
     const auto old = load_if_sound(directory.files(), prefix);
-    if (!old) return;
-    if (old->index_crc32c == sidecar.index_crc32c) {
+    if (old && old->index_crc32c == sidecar.index_crc32c) {
       sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
       sidecar.pinned = old->pinned;
     } else {
-      is_other_pinned = old->pinned;
+      is_other_pinned = old && old->pinned;
     }
   } catch (const Error& error) {
     log_warning(fmt::format("the old sidecar of {} cannot be read: it counts as pinned: {}", prefix,
                             error.what()));
     sidecar.pinned = true;
   }
-  if (is_other_pinned) directory.keep_pinned(prefix);
+  if (is_other_pinned) directory.keep(prefix, "it is pinned");
+  if (directory.has_links(prefix)) directory.keep(prefix, "some of its files are links");
 }
 
 std::optional<Code> code_of(const std::exception_ptr& error) {
@@ -156,23 +157,21 @@ Publisher::Publisher(SaverOptions options, CheckpointListOptions list)
       clock_(options_.clock ? *options_.clock : Clock::real()),
       list_(clock_, std::move(list)),
       fallback_list_(clock_, fallback_list_of(options_)),
-      fallback_dir_(options_.fallback_dir) {}
+      fallback_dir_(files_.fixed_path(options_.fallback_dir)) {}
 
 std::string Publisher::prefix_of(const std::string& save_path,
                                  std::optional<int64_t> global_step) const {
-  const std::string name = base_name(save_path);
-  if (name.empty() || name == "." || name == "..")
-    throw InvalidArgumentError(
-        fmt::format("save_path \"{}\" has no name for the checkpoint", save_path));
+  const CheckpointBasename name(base_name(save_path));
   if (!global_step) {
-    if (name == options_.latest_filename)
+    if (name.str() == options_.latest_filename.str())
       throw InvalidArgumentError(
           fmt::format("latest_filename \"{}\" collides with save_path \"{}\"",
-                      options_.latest_filename, save_path));
-    return save_path;
+                      options_.latest_filename.str(), save_path));
+    return files_.fixed_path(save_path);
   }
-  return options_.pad_step_number ? fmt::format("{}-{:08d}", save_path, *global_step)
-                                  : fmt::format("{}-{}", save_path, *global_step);
+  return files_.fixed_path(options_.pad_step_number
+                               ? fmt::format("{}-{:08d}", save_path, *global_step)
+                               : fmt::format("{}-{}", save_path, *global_step));
 }
 
 Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::string& prefix,
@@ -477,7 +476,7 @@ std::string Publisher::fallback_dir() const {
 void Publisher::set_fallback_dir(const std::string& directory) {
   if (directory.empty()) return;
   const std::lock_guard lock(mutex_);
-  fallback_dir_ = directory;
+  fallback_dir_ = files_.fixed_path(directory);
 }
 
 std::string Publisher::fallback_prefix(const std::string& prefix) const {

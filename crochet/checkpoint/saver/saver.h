@@ -16,6 +16,7 @@
 #include "crochet/base/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
+#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver_options.h"
@@ -171,7 +172,7 @@ class CROCHET_EXPORT Saver {
   // DataLossError if there are checkpoints but none is sound; CancelledError if a signal asks
   // the process to end.
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
-                                            const std::string& basename,
+                                            const CheckpointBasename& basename,
                                             RestoreReport* report = nullptr,
                                             const std::function<void()>& initialize = {});
   // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.

@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/name_patterns.h"
 #include "crochet/checkpoint/saver/saved_variable.h"
+#include "crochet/io/file_name.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
@@ -82,7 +83,7 @@ struct SaverOptions {
   // The step in a checkpoint's name has at least 8 digits: "model.ckpt-00000100".
   bool pad_step_number = false;
   // The name of the state file, in the directory of the checkpoints; and whether to write it.
-  std::string latest_filename = "checkpoint";
+  FileName latest_filename = "checkpoint";
   bool write_state = true;
   // The directory for checkpoints that cannot be written to their own directory: preferably on
   // another disk, and used by this run only. Empty: none.

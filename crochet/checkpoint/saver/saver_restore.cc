@@ -46,11 +46,24 @@ CheckpointReader open_listed(const RestoreCandidate& candidate) {
   }
 }
 
+// Calls `restore`; once more if it finds damage, which a file system may report by mistake: a sound
+// checkpoint must not be set aside for that.
+template <typename Restore>
+RestoreReport restore_confirmed(const RestoreCandidate& candidate, const Restore& restore) {
+  try {
+    return restore();
+  } catch (const DataLossError& error) {
+    log_warning(fmt::format("checkpoint {} is read again: {}", candidate.prefix, error.what()));
+  }
+  return restore();
+}
+
 // True if there is nothing to tell: a program that takes any checkpoint's contents knows that it
 // restores a part. Patterns are listed with what they left out, as one may be mistyped.
 bool is_as_stored(const RestoreReport& report, const NamePatterns& surplus) {
-  return report.missing.empty() && report.kept.empty() && report.renamed.empty() && report.reshaped.empty() &&
-         report.converted.empty() && (report.surplus.empty() || surplus.is_all());
+  return report.missing.empty() && report.kept.empty() && report.renamed.empty() &&
+         report.reshaped.empty() && report.converted.empty() &&
+         (report.surplus.empty() || surplus.is_all());
 }
 
 // Each rule is applied to a run's checkpoints once: what the run saves has the new names.
@@ -76,8 +89,7 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 
 }  // namespace
 
-RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader,
-                                  Origin origin,
+RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader, Origin origin,
                                   const std::function<void()>& initialize) const {
   RestoreRules rules{.reshape = options().reshape,
                      .convert_dtype = options().convert_dtype,
@@ -108,8 +120,7 @@ RestoreReport Saver::resume(Session& session, const std::string& prefix,
   return restore_existing(session, prefix, Origin::kOwnRun, initialize);
 }
 
-RestoreReport Saver::restore_existing(Session& session, const std::string& prefix,
-                                      Origin origin,
+RestoreReport Saver::restore_existing(Session& session, const std::string& prefix, Origin origin,
                                       const std::function<void()>& initialize) const {
   check_built();
   if (!operations_for(session) && is_empty(session.graph())) return {};
@@ -143,7 +154,8 @@ std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>
 }
 
 std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
-                                                 const std::string& basename, RestoreReport* report,
+                                                 const CheckpointBasename& basename,
+                                                 RestoreReport* report,
                                                  const std::function<void()>& initialize) {
   check_built();
   (*publisher_)->wait_for_announced_writes();
@@ -173,8 +185,9 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     try {
       if (const auto known = refused_.find(candidate.prefix); known != refused_.end())
         throw DataLossError(known->second);
-      RestoreReport restored =
-          restore_from(session, open_listed(candidate), Origin::kOwnRun, initialize);
+      RestoreReport restored = restore_confirmed(candidate, [&] {
+        return restore_from(session, open_listed(candidate), Origin::kOwnRun, initialize);
+      });
       note_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);

@@ -9,7 +9,6 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/stored_names.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 
@@ -32,9 +31,6 @@ SaverOptions checked(SaverOptions options) {
     throw InvalidArgumentError(
         "StateWriter::kGraph does not support var_list, filter, num_shards, or a format "
         "other than the tensor bundle");
-  if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
-    throw InvalidArgumentError(fmt::format(
-        "latest_filename is \"{}\", expected a name without a directory", options.latest_filename));
   return options;
 }
 

@@ -89,9 +89,9 @@ bool is_within(const std::string& filename) {
 
 }  // namespace
 
-SavedModel::SavedModel(std::string directory, const SavedModelOptions& options)
-    : directory_(std::move(directory)),
-      files_(options.files == nullptr ? FileSystem::posix() : *options.files) {
+SavedModel::SavedModel(const std::string& directory, const SavedModelOptions& options)
+    : files_(options.files == nullptr ? FileSystem::posix() : *options.files),
+      directory_(files_.fixed_path(directory)) {
   const std::string path = join_path(directory_, "saved_model.pb");
   const std::string bytes = read_saved_model(files_, directory_, path);
   const std::vector<Candidate> candidates = read_candidates(bytes, path);

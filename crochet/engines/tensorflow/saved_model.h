@@ -50,7 +50,7 @@ class CROCHET_EXPORT SavedModel {
   // existing ones), and without a file of the assets; DataLossError and InvalidArgumentError with
   // the location in the file; UnimplementedError for the text form; and as Graph::from_meta_graph
   // does.
-  explicit SavedModel(std::string directory, const SavedModelOptions& options = {});
+  explicit SavedModel(const std::string& directory, const SavedModelOptions& options = {});
 
   Graph& graph() const { return *graph_; }
   const std::map<std::string, Signature, std::less<>>& signatures() const { return signatures_; }
@@ -81,8 +81,8 @@ class CROCHET_EXPORT SavedModel {
   void add_assets();
   void find_init_op();
 
-  const std::string directory_;
   FileSystem& files_;  // Not owned; outlives this.
+  const std::string directory_;
   std::string place_;  // The graph's location for messages: "<path>: meta_graphs[0]".
   std::unique_ptr<Graph> graph_;
   std::map<std::string, Signature, std::less<>> signatures_;

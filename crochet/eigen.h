@@ -92,7 +92,7 @@ struct local::Parameter<Eigen::Map<Dense, kOptions>> {
   static Map get(Tensor& tensor) {
     const auto elements = [&] {
       if constexpr (kWrites) {
-        return tensor.mutable_flat<Scalar>().data();
+        return tensor.writable_flat<Scalar>().data();
       } else {
         return std::as_const(tensor).flat<Scalar>().data();
       }
@@ -137,7 +137,7 @@ Tensor array_to_tensor(ToTensorTag, const Eigen::DenseBase<Derived>& expression)
   using Scalar = typename Derived::Scalar;
   Tensor tensor(dtype_of<Scalar>, internal::eigen_shape(expression));
   const auto matrix = expression.derived().eval();
-  Scalar* const elements = tensor.mutable_flat<Scalar>().data();
+  Scalar* const elements = tensor.writable_flat<Scalar>().data();
   for (Eigen::Index row = 0; row < matrix.rows(); ++row)
     for (Eigen::Index column = 0; column < matrix.cols(); ++column)
       elements[row * matrix.cols() + column] = matrix(row, column);

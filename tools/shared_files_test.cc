@@ -16,6 +16,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "tools/shared_data.h"
 #include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
@@ -73,6 +74,46 @@ TEST_F(SharedFilesTest, VerifyReportsEachCheckpointWithADamagedFile) {
     EXPECT_EQ(run({"verify", prefix(step)}).code, step <= 2 ? kSuccess : kNegative) << step;
   EXPECT_THAT(run({"verify", prefix(4)}).err + run({"verify", prefix(4)}).out,
               HasSubstr("m-4.data-00001-of-00002"));
+}
+
+TEST_F(SharedFilesTest, VerifyReportsHowManyCheckpointsShareADamagedFile) {
+  EXPECT_THAT(run({"verify", "run"}).out, Not(HasSubstr("share this file")));
+  damage_shared_file(4);
+  EXPECT_THAT(run({"verify", "run"}).out,
+              HasSubstr("run/m-4.data-00001-of-00002: 2 checkpoints share this file: m-3, m-4\n"));
+  const Json shared = run({"verify", "--json", "run"}).json()["shared_files"];
+  ASSERT_EQ(shared.size(), 2);
+  EXPECT_EQ(shared[1]["checkpoints"], Json({"run/m-3", "run/m-4"}));
+}
+
+// Which no run does.
+TEST_F(SharedFilesTest, VerifyReportsAFileThatTooManyCheckpointsShare) {
+  for (int64_t step = 5; step <= 7; ++step)
+    for (const std::string& path : internal::paths_of_checkpoint(files_, prefix(4)))
+      if (files_.exists(path))
+        files_.link(path, prefix(step) + path.substr(prefix(4).size()));
+  const ToolRun result = run({"verify", "run"});
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(result.out, HasSubstr("5 checkpoints share this file: m-3, m-4, m-5, m-6, m-7; a run "
+                                    "lets at most 4 share one\n"));
+}
+
+// A run keeps to the limit, however long it is and however often it starts.
+TEST_F(SharedFilesTest, NoRunLetsMoreCheckpointsShareAFile) {
+  const auto session = graph_.new_session("");
+  for (int process = 0; process < 3; ++process) {
+    Saver saver({.max_to_keep = 0, .files = &files_});
+    saver.restore_newest(*session, "run", "m");
+    for (int save = 0; save < 7; ++save) {
+      session->run(graph_.train());
+      saver.save(*session, "run/m", read_global_step(*session));
+    }
+  }
+  const auto found = internal::find_checkpoints(files_, "run");
+  EXPECT_EQ(found.size(), 25);
+  EXPECT_FALSE(find_shared_data(files_, found).empty());
+  for (const SharedData& data : find_shared_data(files_, found))
+    EXPECT_TRUE(is_within_horizon(data)) << to_line(data);
 }
 
 TEST_F(SharedFilesTest, RepairSetsAllOfThemAside) {

@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet verify: checks that checkpoints are complete and as they were written.
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
+#include "tools/shared_data.h"
 #include "tools/text.h"
 
 namespace crochet::tool {
@@ -59,21 +63,49 @@ Json as_json(const internal::FoundCheckpoint& checkpoint, const Inspection& insp
           {"unread", json_lines(inspection.unread)}};
 }
 
+Json as_json(const SharedData& data) {
+  Json prefixes = Json::array();
+  for (const std::string& prefix : data.checkpoints) prefixes.push_back(json_text(prefix));
+  return {{"path", json_text(data.path)}, {"checkpoints", std::move(prefixes)}};
+}
+
+// Files that are shared are worth a line if one of their checkpoints is damaged, or too many have
+// them.
+bool is_to_tell(const SharedData& data, const std::set<std::string>& damaged) {
+  return !is_within_horizon(data) ||
+         std::ranges::any_of(data.checkpoints, [&](const std::string& prefix) {
+           return damaged.contains(prefix);
+         });
+}
+
 int verify(const Context& context, const VerifyOptions& options) {
   int code = kSuccess;
+  std::set<std::string> damaged;
   Json checkpoints = Json::array();
-  for (const std::string& path : options.paths)
-    for (const internal::FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
-      const Inspection found = inspect(context.files(), each, Depth::kEverything);
-      if (found.is_gone) continue;
-      code = exit_code(code, found);
+  Json shared_files = Json::array();
+  for (const std::string& path : options.paths) {
+    const auto found = checkpoints_of(context.files(), path);
+    for (const internal::FoundCheckpoint& each : found) {
+      const Inspection inspection = inspect(context.files(), each, Depth::kEverything);
+      if (inspection.is_gone) continue;
+      code = exit_code(code, inspection);
+      if (!inspection.is_sound()) damaged.insert(each.prefix);
       if (context.json())
-        checkpoints.push_back(as_json(each, found));
+        checkpoints.push_back(as_json(each, inspection));
       else if (!options.quiet)
-        context.print(as_text(each, found));
+        context.print(as_text(each, inspection));
     }
+    for (const SharedData& data : find_shared_data(context.files(), found)) {
+      if (context.json())
+        shared_files.push_back(as_json(data));
+      else if (!options.quiet && is_to_tell(data, damaged))
+        context.print(to_line(data) + "\n");
+    }
+  }
   if (context.json())
-    context.print_json(Json{{"sound", code == kSuccess}, {"checkpoints", std::move(checkpoints)}});
+    context.print_json(Json{{"sound", code == kSuccess},
+                            {"checkpoints", std::move(checkpoints)},
+                            {"shared_files", std::move(shared_files)}});
   return code;
 }
 

@@ -20,7 +20,7 @@ Tensor to_tensor(const at::Tensor& tensor) {
   const DType dtype = checked_dtype(tensor);
   const at::Tensor plain = plain_copy_or_alias(tensor);
   Tensor result(dtype, shape_of(plain));
-  const std::span<std::byte> bytes = result.mutable_bytes();
+  const std::span<std::byte> bytes = result.writable_bytes();
   if (!bytes.empty()) std::memcpy(bytes.data(), plain.data_ptr(), bytes.size());
   return result;
 }

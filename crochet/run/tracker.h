@@ -352,7 +352,7 @@ void Tracker::track_value(T& value) {
                                 [&value](const TensorMap& state) { value.restore(state); }));
     if constexpr (std::derived_from<T, EpochOrder>) note_epochs(value);
   } else if constexpr (std::same_as<T, Tensor>) {
-    add_own_object(internal::saveable_tensor(value));
+    add_own_object(internal::saveable_tensor(value, name()));
   } else if constexpr (std::same_as<T, std::string>) {
     add_own_object(internal::saveable_string(value));
   } else if constexpr (internal::Dense<T>) {

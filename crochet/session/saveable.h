@@ -30,8 +30,9 @@ class CROCHET_EXPORT Saveable {
  public:
   virtual ~Saveable() = default;
 
-  // The state now. The tensors may share memory with the object only if later
-  // changes go through Tensor::mutable_bytes.
+  // The state now. The tensors may share memory with the object: if a span of it was taken for
+  // writing (Tensor::mutable_bytes), the saver copies it. Memory that another library owns
+  // (Buffer::borrow) must not change until the save has ended.
   virtual TensorMap save() const = 0;
   // As save(), but may return before the tensors have their values. Savers call this.
   virtual CapturedState capture() const { return {.tensors = save()}; }

@@ -80,6 +80,11 @@ class CROCHET_EXPORT Snapshot {
   // For savers: nothing needs the elements any more. The copies that are not made yet need not be.
   std::vector<std::shared_ptr<PendingCopies>> take_copies();
 
+  // For engines that check what programs promise: savers then take nothing as unchanged without
+  // comparing its elements.
+  void distrust() { is_trusted_ = false; }
+  bool is_trusted() const { return is_trusted_; }
+
   // Waits until all copies are made. Throws the error that stopped a copy.
   const std::vector<NamedTensor>& tensors() const& {
     wait();
@@ -108,6 +113,7 @@ class CROCHET_EXPORT Snapshot {
   std::vector<uint64_t> versions_;  // By tensor, when the snapshot was taken.
   std::vector<std::shared_ptr<PendingCopies>> copies_;
   std::shared_ptr<const std::string> meta_graph_;
+  bool is_trusted_ = true;
 };
 
 }  // namespace crochet::inline v0

@@ -68,7 +68,11 @@ uint64_t new_versions() {
   return next_versions.fetch_add(kVersionsOfOne, std::memory_order_relaxed);
 }
 
+// Of exposed memory.
+constexpr uint64_t kNoVersion = 0;
+
 uint64_t version_after(uint64_t version) {
+  if (version == kNoVersion) return kNoVersion;
   return (version + 1) % kVersionsOfOne == 0 ? new_versions() : version + 1;
 }
 
@@ -169,6 +173,12 @@ const std::byte* Buffer::data() const {
 }
 
 std::byte* Buffer::mutable_data() {
+  std::byte* const data = writable_data();
+  if (data != nullptr) block_->version.store(kNoVersion, std::memory_order_relaxed);
+  return data;
+}
+
+std::byte* Buffer::writable_data() {
   if (block_ == nullptr) return nullptr;
   assert(!block_->is_borrowed());
   // There is no other writer, so the change need not be atomic.
@@ -178,8 +188,12 @@ std::byte* Buffer::mutable_data() {
 }
 
 uint64_t Buffer::version() const noexcept {
-  if (block_ == nullptr || block_->is_borrowed()) return 0;
+  if (block_ == nullptr || block_->is_borrowed()) return kNoVersion;
   return block_->version.load(std::memory_order_relaxed);
+}
+
+bool Buffer::is_exposed() const noexcept {
+  return block_ != nullptr && !block_->is_borrowed() && version() == kNoVersion;
 }
 
 bool Buffer::is_unique() const noexcept {

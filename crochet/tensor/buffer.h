@@ -55,14 +55,21 @@ class CROCHET_EXPORT Buffer {
   explicit operator bool() const { return block_ != nullptr; }
   size_t size() const;
   const std::byte* data() const;
-  // Requires: the memory is not borrowed, and no other holder reads or writes meanwhile.
+  // The address for writing, which the caller may keep: from now on the memory is exposed, and has
+  // no version. Requires: the memory is not borrowed, and no other holder reads or writes meanwhile.
   std::byte* mutable_data();
+  // The same for a writer that forgets the address once it has written, such as an engine or a
+  // reader of files: the memory gets another version. Requires: as mutable_data().
+  std::byte* writable_data();
+  // True if the address was handed out for writing, so that something may write to the memory at
+  // any time.
+  bool is_exposed() const noexcept;
   // True if this Buffer owns its memory and is its only holder. Accesses by former holders
   // happened before.
   bool is_unique() const noexcept;
-  // Another number after each mutable_data(), which no other buffer of this process ever has: the
-  // same number means the same memory, which nothing requested for writing in between. 0 for an
-  // unset buffer, and for borrowed memory.
+  // Another number after each writable_data(), which no other buffer of this process ever has: the
+  // same number means the same bytes. 0 if something unknown may write to them: for exposed and for
+  // borrowed memory; and for an unset buffer.
   uint64_t version() const noexcept;
 
  private:

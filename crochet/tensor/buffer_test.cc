@@ -198,8 +198,19 @@ TEST(BufferTest, VersionChangesWithEachWriteAccess) {
   EXPECT_EQ(first.version(), version);
   first.data();
   EXPECT_EQ(second.version(), version);
-  first.mutable_data();
+  first.writable_data();
   EXPECT_GT(second.version(), version);
+}
+
+// Who has the address may write at any time.
+TEST(BufferTest, HasNoVersionOnceItsAddressWasHandedOutForWriting) {
+  Buffer buffer(8);
+  EXPECT_FALSE(buffer.is_exposed());
+  buffer.mutable_data();
+  EXPECT_TRUE(buffer.is_exposed());
+  EXPECT_EQ(buffer.version(), 0);
+  buffer.writable_data();
+  EXPECT_EQ(buffer.version(), 0);
 }
 
 TEST(BufferTest, HasNoVersionIfReadOnly) {

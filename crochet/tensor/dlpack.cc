@@ -135,7 +135,7 @@ std::byte* gather(std::span<const Repeat> repeats, size_t block_bytes, const std
 
 Tensor copy_of(const DLTensor& tensor, DType dtype, const Shape& shape, const std::byte* data) {
   Tensor copy(dtype, shape);
-  std::byte* const to = copy.mutable_bytes().data();
+  std::byte* const to = copy.writable_bytes().data();
   if (is_compact(tensor, shape)) {
     std::copy_n(data, copy.num_bytes(), to);
     return copy;
@@ -226,7 +226,7 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) { return exported(tensor); }
 
 DLManagedTensor* to_dlpack_copy(const Tensor& tensor) {
   Tensor copy(tensor.dtype(), tensor.shape());
-  std::ranges::copy(tensor.bytes(), copy.mutable_bytes().begin());
+  std::ranges::copy(tensor.bytes(), copy.writable_bytes().begin());
   return exported(std::move(copy));
 }
 

@@ -33,7 +33,7 @@ Buffer make_strings(Iterator first, Iterator last) {
   std::vector<std::string> made(first, last);
   Buffer buffer(made.size() * sizeof(std::string), destroy);
   std::uninitialized_move(made.begin(), made.end(),
-                          reinterpret_cast<std::string*>(buffer.mutable_data()));
+                          reinterpret_cast<std::string*>(buffer.writable_data()));
   return buffer;
 }
 
@@ -83,7 +83,7 @@ Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> valu
     throw InvalidArgumentError(fmt::format("tensor of shape {}: found {} values, expected {}",
                                            tensor.shape(), values.size() / element_size(dtype),
                                            tensor.num_elements()));
-  std::ranges::copy(values, tensor.mutable_bytes().begin());
+  std::ranges::copy(values, tensor.writable_bytes().begin());
   return tensor;
 }
 
@@ -143,15 +143,22 @@ std::span<const std::byte> Tensor::bytes() const& {
   return {buffer_ ? buffer_.data() : inline_, num_bytes()};
 }
 
-std::span<std::byte> Tensor::mutable_bytes() & {
+void Tensor::make_unique() {
   check_has_bytes();
-  if (!buffer_) return {inline_, num_bytes()};
-  if (!buffer_.is_unique()) {
-    Buffer copy(buffer_.size());
-    std::memcpy(copy.mutable_data(), buffer_.data(), buffer_.size());
-    buffer_ = std::move(copy);
-  }
-  return {buffer_.mutable_data(), num_bytes()};
+  if (!buffer_ || buffer_.is_unique()) return;
+  Buffer copy(buffer_.size());
+  std::memcpy(copy.writable_data(), buffer_.data(), buffer_.size());
+  buffer_ = std::move(copy);
+}
+
+std::span<std::byte> Tensor::mutable_bytes() & {
+  make_unique();
+  return {buffer_ ? buffer_.mutable_data() : inline_, num_bytes()};
+}
+
+std::span<std::byte> Tensor::writable_bytes() & {
+  make_unique();
+  return {buffer_ ? buffer_.writable_data() : inline_, num_bytes()};
 }
 
 void Tensor::check_dtype(DType wanted) const {

@@ -49,7 +49,7 @@ class CROCHET_EXPORT Tensor {
   template <Element T>
   static Tensor zeros(Shape shape) {
     Tensor tensor(dtype_of<T>, std::move(shape));
-    if (tensor.num_bytes() > 0) std::memset(tensor.mutable_bytes().data(), 0, tensor.num_bytes());
+    if (tensor.num_bytes() > 0) std::memset(tensor.writable_bytes().data(), 0, tensor.num_bytes());
     return tensor;
   }
   template <Element T>
@@ -112,16 +112,20 @@ class CROCHET_EXPORT Tensor {
   // The elements' memory; unset if they are in the object, or strings.
   const Buffer& buffer() const& { return buffer_; }
   Buffer buffer() && { return std::move(buffer_); }
-  // Buffer::version() of the memory: the same number means the same memory, which no holder
-  // requested for writing in between. 0 for elements stored in the object.
+  // Buffer::version() of the memory: the same number means the same elements. 0 for elements stored
+  // in the object, and if something unknown may write to them.
   uint64_t version() const { return buffer_.version(); }
   // The elements' memory, kBufferAlignment-aligned unless inline or borrowed, as by
   // crochet/tensor/dlpack.h.
   // Throws: InvalidArgumentError for strings.
   std::span<const std::byte> bytes() const&;
   std::span<const std::byte> bytes() const&& = delete;
-  // The same for writing; copies first if the memory is shared or borrowed. Throws: as bytes().
+  // The same for writing; copies first if the memory is shared or borrowed. As the span may be kept
+  // and written to at any time, the memory counts as exposed from now on: see Buffer::is_exposed().
+  // Throws: as bytes().
   std::span<std::byte> mutable_bytes() &;
+  // The same for a writer that forgets the span once it has written: the memory is not exposed.
+  std::span<std::byte> writable_bytes() &;
 
   // The elements in row-major order. Throws: InvalidArgumentError for another type, and for a bool
   // whose byte is neither 0 nor 1, as a file or another library may contain: reading it as a bool
@@ -139,6 +143,12 @@ class CROCHET_EXPORT Tensor {
   std::span<T> mutable_flat() & {
     check_dtype(dtype_of<T>);
     return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(num_elements())};
+  }
+  // The same for a writer that forgets the span once it has written, as writable_bytes().
+  template <Element T>
+  std::span<T> writable_flat() & {
+    check_dtype(dtype_of<T>);
+    return {reinterpret_cast<T*>(writable_bytes().data()), static_cast<size_t>(num_elements())};
   }
   // The elements of a string tensor, and the same for writing. Throws: InvalidArgumentError
   // for another type.
@@ -179,6 +189,8 @@ class CROCHET_EXPORT Tensor {
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> values);
   size_t num_characters() const;
   void check_has_bytes() const;
+  // Makes sure that nobody else holds the numbers. Throws: as mutable_bytes().
+  void make_unique();
   void check_dtype(DType wanted) const;
   void check_single() const;
   void check_bools() const;

@@ -299,6 +299,24 @@ static_assert(std::is_same_v<decltype(std::declval<Tensor>().shape()), Shape>);
 static_assert(std::is_same_v<decltype(std::declval<Tensor>().buffer()), Buffer>);
 static_assert(std::is_same_v<decltype(std::declval<Tensor&>().shape()), const Shape&>);
 
+TEST(TensorTest, HasAVersionUntilASpanOfItIsTakenForWriting) {
+  Tensor tensor = Tensor::zeros<float>({100});
+  const uint64_t version = tensor.version();
+  EXPECT_NE(version, 0);
+  EXPECT_NE(Tensor::from(std::vector<float>(100)).version(), 0);
+  tensor.writable_flat<float>()[0] = 1;
+  EXPECT_NE(tensor.version(), 0);
+  EXPECT_NE(tensor.version(), version);
+  tensor.mutable_flat<float>()[0] = 2;
+  EXPECT_EQ(tensor.version(), 0);
+  // A copy that is written by its owner alone has memory of its own.
+  Tensor copy = tensor;
+  EXPECT_EQ(copy.version(), 0);
+  copy.writable_flat<float>()[0] = 3;
+  EXPECT_NE(copy.version(), 0);
+  EXPECT_EQ(tensor.flat<float>()[0], 2);
+}
+
 TEST(TensorTest, WritesASingleElement) {
   Tensor number = Tensor::scalar<int64_t>(1);
   number.mutable_single<int64_t>() = 2;

@@ -67,7 +67,7 @@ class ScriptedSession final : public Session {
         continue;
       }
       Tensor value(variable.dtype(), shape);
-      fill(value.mutable_bytes());
+      fill(value.writable_bytes());
       value_of(node_of(variable)) = std::move(value);
     }
   }

@@ -144,7 +144,7 @@ void CheckpointContents::read_numbers(const LocatedTensor& tensor, ReadRun& pass
       continue;
     }
     Tensor from(part.entry->dtype, part.entry->shape);
-    read_entry(*part.entry, tensor.name, pass, from.mutable_bytes());
+    read_entry(*part.entry, tensor.name, pass, from.writable_bytes());
     const size_t size = element_size(from.dtype());
     for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
       std::memcpy(destination.data() + static_cast<size_t>(row.offset_in_to) * size,
@@ -178,7 +178,7 @@ Tensor CheckpointContents::read(const LocatedTensor& tensor, ReadRun& pass) cons
     if (tensor.entry->dtype == DType::kString)
       return Tensor::from(read_strings(tensor, pass), shape);
     Tensor value(tensor.entry->dtype, shape);
-    read_numbers(tensor, pass, value.mutable_bytes());
+    read_numbers(tensor, pass, value.writable_bytes());
     return value;
   } catch (const std::bad_alloc&) {  // Its bytes exist, so this machine has too little memory.
     throw ResourceExhaustedError(

@@ -45,7 +45,7 @@ struct TensorToWrite {
   Tensor in_memory() const {
     if (!read) return tensor;
     Tensor result(tensor.dtype(), tensor.shape());
-    read(0, result.mutable_bytes());
+    read(0, result.writable_bytes());
     return result;
   }
 

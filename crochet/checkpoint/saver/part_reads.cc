@@ -26,7 +26,7 @@ class ValueInPass final : public PartValue {
   Tensor read() override {
     if (!entry_.as) return pass_.read(number_);
     Tensor result(entry_.as->dtype, entry_.as->shape);
-    read_into(result.mutable_bytes());
+    read_into(result.writable_bytes());
     return result;
   }
 

@@ -294,7 +294,11 @@ bool Publisher::shares() const {
 
 UnchangedValues Publisher::find_unchanged(FileSystem& files, const std::string& prefix,
                                           StoredValues& stored, const Snapshot& snapshot,
-                                          SpaceCheck check) const {
+                                          SpaceCheck check) {
+  if (is_restored_.exchange(false)) {
+    stored_.forget();
+    fallback_stored_.forget();
+  }
   UnchangedValues unchanged;
   if (shares()) unchanged = stored.find_unchanged(files, directory_of(prefix), snapshot);
   if (options_.check_free_space && check == SpaceCheck::kRefuse)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -55,6 +56,8 @@ class Publisher {
   // The checkpoints of their own directory, not the fallback directory.
   CheckpointList& list() { return list_; }
   NotedMetrics& metrics() { return metrics_; }
+  // The state was restored: the next checkpoint in each directory is written whole.
+  void note_restore() noexcept { is_restored_ = true; }
   // What sidecars record from now on: see CheckpointSidecar.
   void set_went_back_to(std::string which);
   // See Saver.
@@ -127,7 +130,7 @@ class Publisher {
   // The values that need not be written. Throws: ResourceExhaustedError if there is no room for the
   // others, as `check` says.
   UnchangedValues find_unchanged(FileSystem& files, const std::string& prefix, StoredValues& stored,
-                                 const Snapshot& snapshot, SpaceCheck check) const;
+                                 const Snapshot& snapshot, SpaceCheck check);
   // The writer of a checkpoint, or of a part of one, to which all values are added, in as many data
   // files. Links the files that have the unchanged values. If that fails, empties `unchanged`, so
   // that all values are written.
@@ -155,6 +158,8 @@ class Publisher {
   std::mutex writing_;  // Held by the save that is being written. Guards what follows.
   StoredValues stored_;
   StoredValues fallback_stored_;
+
+  std::atomic<bool> is_restored_ = false;
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;

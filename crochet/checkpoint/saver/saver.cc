@@ -32,14 +32,27 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
           .writes_state = options.write_state};
 }
 
+// Something may write to memory that the object shares, once its address was handed out for writing:
+// then the snapshot has its own.
+Tensor unexposed(Tensor value) {
+  if (!value.buffer().is_exposed() || !value.is_shared()) return value;
+  if (value.dtype() == DType::kString) {
+    value.mutable_strings();
+  } else {
+    value.writable_bytes();
+  }
+  return value;
+}
+
 void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*>& objects,
                  const internal::VariableSelection& selection, const internal::RankState* own) {
   for (const RegisteredSaveable* const saveable : objects) {
     if (own != nullptr && !own->is_own(saveable->name)) continue;
     CapturedState state = saveable->object->capture();
-    for (const auto& [key, value] : state.tensors) {
+    for (auto& [key, value] : state.tensors) {
       const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
-      if (selection.selects_part(saveable->name, name)) snapshot.add({name, value});
+      if (selection.selects_part(saveable->name, name))
+        snapshot.add({name, unexposed(std::move(value))});
     }
     for (std::shared_ptr<PendingCopies>& copies : state.copies) snapshot.add(std::move(copies));
   }

@@ -91,6 +91,7 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 
 RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader, Origin origin,
                                   const std::function<void()>& initialize) const {
+  (*publisher_)->note_restore();
   RestoreRules rules{.reshape = options().reshape,
                      .convert_dtype = options().convert_dtype,
                      .allow_missing = options().allow_missing,

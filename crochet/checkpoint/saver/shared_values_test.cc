@@ -16,6 +16,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/stored_values.h"
 #include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
@@ -244,6 +245,113 @@ TEST_F(EngineVersionTest, IsNotBelievedIfASampleDiffers) {
   save(saver, 1, large(1), 7);
   save(saver, 2, large(2), 7);
   EXPECT_TRUE(log_.contains("\"value\" was written to, but the write was not announced"));
+}
+
+// For a program that is checked: the elements decide, and a broken promise ends the save.
+TEST_F(EngineVersionTest, IsNotBelievedInASnapshotThatIsNotTrusted) {
+  const auto save_checked = [&](Saver& saver, int64_t step, const Tensor& value, uint64_t version) {
+    Snapshot snapshot({{"value", value}}, std::make_shared<Versions>(version));
+    snapshot.distrust();
+    SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
+    operations_.clear();
+    saver.write(snapshot, promise);
+    EXPECT_EQ(CheckpointReader(prefix(step), disk_).read("value"), value);
+  };
+  Saver saver(options());
+  save_checked(saver, 1, large(1), 7);
+  save_checked(saver, 2, large(1), 7);
+  EXPECT_EQ(num_links(), 1);
+  Tensor changed = large(1);
+  changed.mutable_flat<float>()[100] = -1;  // Between the samples.
+  try {
+    save_checked(saver, 3, changed, 7);
+    FAIL() << "nothing noticed the write";
+  } catch (const FailedPreconditionError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"value\" was written to, but the write was not announced"));
+  }
+  save_checked(saver, 4, changed, 8);
+  EXPECT_EQ(num_links(), 0);
+}
+
+// Then no other value is believed either: who breaks one promise may break others.
+TEST_F(EngineVersionTest, IsNeverBelievedAgainOnceItWasWrong) {
+  Saver saver(options());
+  save(saver, 1, large(1), 7);
+  save(saver, 2, large(2), 7);
+  Tensor changed = large(2);
+  for (int64_t step = 3; step <= 8; ++step) {
+    save(saver, step, changed, 7);  // Expects the value that was passed.
+    changed.mutable_flat<float>()[100] = -static_cast<float>(step);
+  }
+}
+
+// A value that was wrongly taken as unchanged, or a damaged sector, reaches no more checkpoints.
+TEST_F(EngineVersionTest, ReachesNoMoreCheckpointsThanMayShareAFile) {
+  Saver saver(options());
+  save(saver, 1, large(1), 7);
+  Tensor changed = large(1);
+  changed.mutable_flat<float>()[100] = -1;  // Between the samples, and announced by nobody.
+  int num_wrong = 0;
+  for (int64_t step = 2; step <= 12; ++step) {
+    SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
+    saver.write(Snapshot({{"value", changed}}, std::make_shared<Versions>(7)), promise);
+    if (CheckpointReader(prefix(step), disk_).read("value") != changed) ++num_wrong;
+  }
+  EXPECT_EQ(num_wrong, internal::kMaxSharing - 1);
+}
+
+TEST_F(SharedValuesTest, IsWholeAfterAFewCheckpoints) {
+  Saver saver(options({.max_to_keep = 0}));
+  for (int64_t step = 1; step <= 13; ++step) {
+    touch("a");
+    save(saver, step);
+    const bool is_whole = (step - 1) % internal::kMaxSharing == 0;
+    EXPECT_EQ(written() >= bytes_of(3), is_whole) << step;
+    EXPECT_EQ(num_links() == 0, is_whole) << step;
+  }
+}
+
+TEST_F(SharedValuesTest, IsWholeAfterARestore) {
+  Saver saver(options());
+  save(saver, 1);
+  save(saver, 2);
+  EXPECT_EQ(num_links(), 1);
+  saver.restore(*session_, prefix(2));
+  save(saver, 3);
+  EXPECT_EQ(num_links(), 0);
+  EXPECT_GE(written(), bytes_of(3));
+  save(saver, 4);
+  EXPECT_EQ(num_links(), 1);
+}
+
+// The memory of an object's tensor, to which a span may write at any time, is not shared with a
+// snapshot, nor does its version count.
+TEST_F(SharedValuesTest, CopiesAndComparesWhatASpanMayWrite) {
+  class Holder final : public Saveable {
+   public:
+    TensorMap save() const override { return {{"", value}}; }
+    void restore(const TensorMap&) override {}
+    Tensor value = large(1);
+  };
+  const auto object = std::make_shared<Holder>();
+  graph_.add_saveable({"object", object});
+  Saver saver(options());
+  const auto is_shared_by_a_snapshot = [&] {
+    const Snapshot snapshot = saver.snapshot(*session_);
+    return object->value.is_shared();
+  };
+  EXPECT_TRUE(is_shared_by_a_snapshot());
+  const std::span<float> values = object->value.mutable_flat<float>();
+  EXPECT_FALSE(is_shared_by_a_snapshot());
+  for (int64_t step = 1; step <= 9; ++step) {
+    values[100] = static_cast<float>(-step);
+    const SaveTicket ticket = saver.save_async(*session_, "d/m", step);
+    values[200] = static_cast<float>(step);
+    ticket.wait();
+    const Tensor stored = CheckpointReader(prefix(step), disk_).read("object");
+    EXPECT_EQ(stored.flat<float>()[100], static_cast<float>(-step));
+    EXPECT_EQ(stored.flat<float>()[200], step == 1 ? 201 : static_cast<float>(step - 1));
+  }
 }
 
 TEST_F(SharedValuesTest, SharesInTheFallbackDirectory) {

@@ -53,30 +53,70 @@ Checksum128 checksum_of(const Tensor& tensor, const ReadBytes& read) {
   return read ? checksum128(tensor.num_bytes(), read) : checksum128(tensor.bytes());
 }
 
+template <typename Value>
+bool is_same_version(const Value& value, const Value* known) {
+  return known != nullptr && value.version != 0 && value.version == known->version;
+}
+
+template <typename Value>
+bool are_different(const Value& value, const Value& known) {
+  return value.sample != known.sample ||
+         (value.checksum && known.checksum && value.checksum != known.checksum);
+}
+
 }  // namespace
 
 StoredValues::Value StoredValues::value_of(const NamedTensor& named, const Snapshot& snapshot,
-                                           const Value* known, bool& is_unchanged) {
+                                           const Value* known, bool believes_versions) {
   const Tensor& tensor = named.tensor;
   Value value{.version = snapshot.version_of(tensor)};
-  is_unchanged = known != nullptr && value.version != 0 && value.version == known->version;
-  if (is_unchanged && value.version == tensor.version()) {
+  const bool is_promised = believes_versions && is_same_version(value, known);
+  if (is_promised && value.version == tensor.version()) {
     value.sample = known->sample;
     value.checksum = known->checksum;
+    value.is_unchanged = true;
     return value;
   }
   const ReadBytes read = snapshot.pending(tensor);
   value.sample = sample_of(tensor, read);
-  if (known == nullptr || value.sample != known->sample) {
-    if (is_unchanged)
-      log_error(fmt::format("\"{}\" was written to, but the write was not announced to its fence",
-                            named.name));
-    is_unchanged = false;
-    return value;
+  const bool is_same_sample = known != nullptr && value.sample == known->sample;
+  if (is_promised && is_same_sample) {
+    value.checksum = known->checksum;
+    value.is_unchanged = true;
+  } else if (is_same_sample || !snapshot.is_trusted()) {
+    value.checksum = checksum_of(tensor, read);
+    value.is_unchanged = is_same_sample && value.checksum == known->checksum;
   }
-  value.checksum = is_unchanged ? known->checksum : checksum_of(tensor, read);
-  is_unchanged = is_unchanged || value.checksum == known->checksum;
   return value;
+}
+
+void StoredValues::note_broken_promise(const std::string& name, const Snapshot& snapshot) {
+  const std::string what =
+      fmt::format("\"{}\" was written to, but the write was not announced", name);
+  if (!snapshot.is_trusted())
+    throw FailedPreconditionError(
+        fmt::format("{}: it changed after the save before, and whoever writes to it promises to "
+                    "announce that (see WriteFence)",
+                    what));
+  log_error(fmt::format("{}: from now on, values are compared before they count as unchanged", what));
+  believes_versions_ = false;
+}
+
+std::vector<std::string> StoredValues::compare(const Snapshot& snapshot, bool believes_versions) {
+  std::vector<std::string> unchanged;
+  captured_.clear();
+  for (const NamedTensor& named : snapshot.readable()) {
+    if (!is_large(named.tensor)) continue;
+    const auto found = values_.find(named.name);
+    const Value* const known = found == values_.end() ? nullptr : &found->second;
+    const Value value = value_of(named, snapshot, known, believes_versions);
+    if (value.is_unchanged)
+      unchanged.push_back(named.name);
+    else if (is_same_version(value, known) && are_different(value, *known))
+      note_broken_promise(named.name, snapshot);
+    captured_.emplace(named.name, value);
+  }
+  return unchanged;
 }
 
 UnchangedValues StoredValues::find_unchanged(FileSystem& files, const std::string& directory,
@@ -85,25 +125,23 @@ UnchangedValues StoredValues::find_unchanged(FileSystem& files, const std::strin
   if (!may_link_) return {};
   if (directory != directory_) forget();
   directory_ = directory;
-  std::vector<std::string> unchanged;
-  for (const NamedTensor& named : snapshot.readable()) {
-    if (!is_large(named.tensor)) continue;
-    const auto known = values_.find(named.name);
-    bool is_unchanged = false;
-    captured_.emplace(
-        named.name,
-        value_of(named, snapshot, known == values_.end() ? nullptr : &known->second, is_unchanged));
-    if (is_unchanged) unchanged.push_back(named.name);
+  const bool is_whole = num_sharing_ == kMaxSharing;
+  std::vector<std::string> unchanged =
+      compare(snapshot, believes_versions_ && snapshot.is_trusted() && !is_whole);
+  if (is_whole) unchanged.clear();
+  UnchangedValues result;
+  if (!unchanged.empty()) {
+    try {
+      find_merged(files);
+    } catch (const Error& error) {  // Another rank may not have written its part.
+      log_warning(fmt::format("nothing of {} is shared: {}", merged_, error.what()));
+      forget();
+    }
+    std::erase_if(unchanged, [this](const std::string& name) { return !values_.contains(name); });
+    result = shared(files, unchanged);
   }
-  if (unchanged.empty()) return {};
-  try {
-    find_merged(files);
-  } catch (const Error& error) {  // Another rank may not have written its part.
-    log_warning(fmt::format("nothing of {} is shared: {}", merged_, error.what()));
-    forget();
-  }
-  std::erase_if(unchanged, [this](const std::string& name) { return !values_.contains(name); });
-  return shared(files, unchanged);
+  num_sharing_ = result.files.empty() ? 1 : num_sharing_ + 1;
+  return result;
 }
 
 void StoredValues::find_merged(FileSystem& files) {
@@ -221,6 +259,7 @@ void StoredValues::note_refused_links() {
 }
 
 void StoredValues::forget() {
+  num_sharing_ = 0;
   merged_.clear();
   files_.clear();
   values_.clear();

@@ -18,6 +18,11 @@
 
 namespace crochet::inline v0::internal {
 
+// How many checkpoints in a row share a data file: then one is written whole, so that neither a
+// damaged sector nor a value that was wrongly taken as unchanged reaches more of them. Less than the
+// five that are kept by default, so that those do not depend on a single file.
+inline constexpr int kMaxSharing = 4;
+
 // What a save need not write, because the checkpoint before it has it.
 struct UnchangedValues {
   // By the names of a snapshot; `file` is an index into `files`.
@@ -41,6 +46,12 @@ struct UnchangedValues {
 // value without a version, such as a new copy each time, is therefore shared from the third
 // checkpoint on.
 //
+// A version is a promise by whoever writes to the value. It is not believed if the snapshot is not
+// trusted, for a checkpoint that is written whole, and once a promise was found broken.
+//
+// At most kMaxSharing checkpoints in a row share a file. The first one of a process is whole, and
+// so is the first one after forget(): nothing needs to be remembered on disk for that.
+//
 // A file is shared as long as at least half of it is needed: a checkpoint never takes more room
 // than twice its values.
 //
@@ -48,7 +59,8 @@ struct UnchangedValues {
 class StoredValues {
  public:
   // Compares the snapshot with the last checkpoint, if that is in the same directory and its files
-  // are as they were written. Throws the error that stopped a copy.
+  // are as they were written. Throws: the error that stopped a copy; FailedPreconditionError for a
+  // snapshot that is not trusted, if a value changed although its version did not.
   UnchangedValues find_unchanged(FileSystem& files, const std::string& directory,
                                  const Snapshot& snapshot);
   // The snapshot passed last is now a durable checkpoint, written by this writer, to which its
@@ -64,12 +76,15 @@ class StoredValues {
                     const Snapshot& snapshot, const KeyOf& key_of) noexcept;
   // The files could not be linked. If none ever was, no later checkpoint shares anything.
   void note_refused_links();
+  // The next checkpoint shares nothing, as after a restore.
+  void forget();
 
  private:
   struct Value {
     uint64_t version = 0;
     uint64_t sample = 0;
     std::optional<Checksum128> checksum = {};  // If it was needed.
+    bool is_unchanged = false;
     StoredPlace place = {};
     std::string key = {};  // In the index of the checkpoint merged_.
   };
@@ -82,24 +97,28 @@ class StoredValues {
     friend bool operator==(const DataFile&, const DataFile&) = default;
   };
 
-  // The next checkpoint shares nothing.
-  void forget();
   // The values of the snapshot passed last, where the writer has stored them.
   void place_captured(const CheckpointWriter& writer, const Snapshot& snapshot);
   // Finds the data files of a part in the checkpoint that was made of it, and forgets the values
   // that are not there. Throws: the error of an index that cannot be read.
   void find_merged(FileSystem& files);
   static DataFile examine(FileSystem& files, const std::string& path);
-  // The value of the snapshot, without a place. `is_unchanged`: compared with `known`, which may be
-  // null.
+  // The values of the snapshot, without places, are captured_. Returns the names of those that are
+  // unchanged.
+  std::vector<std::string> compare(const Snapshot& snapshot, bool believes_versions);
+  // The value of the snapshot, without a place. `known`: in the last checkpoint, or null.
   static Value value_of(const NamedTensor& named, const Snapshot& snapshot, const Value* known,
-                        bool& is_unchanged);
+                        bool believes_versions);
+  // `known` has the same version as `value`, but other elements. Throws: as find_unchanged().
+  void note_broken_promise(const std::string& name, const Snapshot& snapshot);
   // Shares the files of which enough is unchanged.
   UnchangedValues shared(FileSystem& files, const std::vector<std::string>& unchanged) const;
   bool is_as_written(FileSystem& files, const DataFile& file) const;
 
   bool may_link_ = true;
   bool has_linked_ = false;
+  bool believes_versions_ = true;
+  int num_sharing_ = 0;  // Checkpoints that may share a file of the last one, which is included.
   std::string directory_;
   std::string merged_;  // The prefix of the checkpoint in which files_ are not found yet, if any.
   std::vector<DataFile> files_;

@@ -98,7 +98,7 @@ void fill_array(const ArrayView& array,
   const bool is_transposed = must_be_transposed(array);
   if (!is_transposed && array.dtype != DType::kBool) return fill({array.data, array.num_bytes()});
   Tensor row_major(array.dtype, array.shape);
-  const std::span<std::byte> bytes = row_major.mutable_bytes();
+  const std::span<std::byte> bytes = row_major.writable_bytes();
   fill(bytes);
   if (array.dtype == DType::kBool) static_cast<void>(row_major.flat<bool>());
   if (is_transposed) {

@@ -25,7 +25,7 @@ CopyMemory::Lent CopyMemory::lend(DType dtype, const Shape& shape) {
     kept_.push_back(std::move(fresh));
     free = kept_.end() - 1;
   }
-  std::byte* const data = free->mutable_data();  // Before it is shared.
+  std::byte* const data = free->writable_data();  // Before it is shared.
   return {.tensor = Tensor::from_buffer(dtype, shape, *free), .data = data};
 }
 

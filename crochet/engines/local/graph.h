@@ -143,7 +143,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // InvalidArgumentError for a negative number.
   void set_copy_threads(int num_threads);
   // If set, Snapshot::verify() compares all values with checksums that were taken at the boundary
-  // between two steps, to detect arrays that were changed while they were copied. For debugging:
+  // between two steps, to detect arrays that were changed while they were copied, and savers take
+  // nothing as unchanged without comparing its elements. For debugging:
   // each snapshot computes a checksum of the state. Applies to snapshots that are taken later.
   void set_checks_snapshots(bool on) { checks_snapshots_ = on; }
   bool checks_snapshots() const { return checks_snapshots_; }

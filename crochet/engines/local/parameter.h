@@ -20,6 +20,8 @@ namespace crochet::inline v0::local {
 //   std::span<const float, 3> the same for exactly three elements
 //   float&, std::span<float>  the same for writing, with update() and replace()
 //
+// Spans and references are valid during the call: a callable must not keep them.
+//
 // <crochet/eigen.h> adds matrices and vectors. Specialise it for your own types, as below.
 // get() is only called with tensors that spec() admits; admits() is optional: a faster
 // check with the same result.
@@ -82,7 +84,7 @@ struct Parameter<std::span<T, kExtent>> {
   }
   static std::span<T, kExtent> get(Tensor& tensor) {
     if constexpr (kWrites) {
-      return std::span<T, kExtent>(tensor.mutable_flat<Number>());
+      return std::span<T, kExtent>(tensor.writable_flat<Number>());
     } else {
       return std::span<T, kExtent>(std::as_const(tensor).template flat<Number>());
     }

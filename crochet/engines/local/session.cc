@@ -152,7 +152,7 @@ void Session::make_unique(const Graph::Node& node) {
     if (!memory.prepare_copy()) continue;
     copied_variables_.push_back(&memory);
     const ArrayView bytes = bytes_of(memory.value());
-    update_copies_.push_back({.from = bytes, .to = memory.next().mutable_bytes().data()});
+    update_copies_.push_back({.from = bytes, .to = memory.next().writable_bytes().data()});
   }
   if (update_copies_.empty()) return;
   (*copier_)->copy(update_copies_);
@@ -194,6 +194,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     if (checks) checks->wait_for(pending);
     snapshot.add(std::move(pending));
   }
+  if (checks) snapshot.distrust();
   snapshot.add(checks);
   return snapshot;
 }
@@ -202,7 +203,7 @@ Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, 
   // Inline elements are copied with the Tensor object, so they must be copied now.
   if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
     Tensor copy(view.dtype, view.shape);
-    copy_out(view, copy.mutable_bytes());
+    copy_out(view, copy.writable_bytes());
     return copy;
   }
   CopyMemory::Lent lent = lend_copy_memory(node, view);
@@ -255,9 +256,9 @@ void Session::assign_owned(const Graph::VariableNode& node, const Assignment& as
     return;
   }
   if (node.dtype != DType::kBool && !memory.value().is_shared())
-    return assignment.fill(memory.value().mutable_bytes());
+    return assignment.fill(memory.value().writable_bytes());
   memory.prepare_next();
-  assignment.fill(memory.next().mutable_bytes());
+  assignment.fill(memory.next().writable_bytes());
   if (node.dtype == DType::kBool) static_cast<void>(memory.next().flat<bool>());
   memory.commit_next();
 }

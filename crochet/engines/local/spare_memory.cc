@@ -94,7 +94,7 @@ void SpareMemory::make_all() noexcept {
         ++state_->by_size[size].num_made;
       }
       Buffer buffer(size);
-      for (size_t i = 0; i < size; i += kPageBytes) buffer.mutable_data()[i] = std::byte{};
+      for (size_t i = 0; i < size; i += kPageBytes) buffer.writable_data()[i] = std::byte{};
       const std::lock_guard lock(state_->mutex);
       state_->by_size[size].buffers.push_front(std::move(buffer));
     }

@@ -355,7 +355,7 @@ TF_Output assigned_input(const Graph::Part& part) {
 Tensor value_of(const Assignment& assignment) {
   if (assignment.variable.dtype() == DType::kString) return assignment.strings();
   Tensor value(assignment.variable.dtype(), assignment.shape);
-  assignment.fill(value.mutable_bytes());
+  assignment.fill(value.writable_bytes());
   return value;
 }
 

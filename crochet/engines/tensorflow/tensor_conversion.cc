@@ -127,7 +127,7 @@ Tensor from_tensorflow(TensorPtr tensor, Sharing sharing) {
   // Our tensors guarantee alignment, but TensorFlow's slices may start at any offset.
   if (num_bytes <= Tensor::kInlineBytes || sharing == Sharing::kCopy || !is_aligned(data)) {
     Tensor copy(dtype, std::move(shape));
-    if (num_bytes > 0) std::memcpy(copy.mutable_bytes().data(), data, num_bytes);
+    if (num_bytes > 0) std::memcpy(copy.writable_bytes().data(), data, num_bytes);
     return copy;
   }
   const auto release = [](void* held) noexcept { TF_DeleteTensor(static_cast<TF_Tensor*>(held)); };

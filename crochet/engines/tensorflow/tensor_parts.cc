@@ -21,7 +21,7 @@ void copy_common(const Tensor& from, const TensorSlice& from_slice, Tensor& to,
                  const TensorSlice& to_slice) {
   const size_t size = element_size(from.dtype());
   const std::byte* const source = from.bytes().data();
-  std::byte* const destination = to.mutable_bytes().data();
+  std::byte* const destination = to.writable_bytes().data();
   crochet::internal::for_each_common_row(
       from_slice, to_slice, [&](const crochet::internal::CommonRow& row) {
         std::memcpy(destination + static_cast<size_t>(row.offset_in_to) * size,

@@ -68,7 +68,7 @@ RankState::Contribution decode(const std::string& text) {
     for (int64_t rank = message.number(); rank > 0; --rank) sizes.push_back(message.number());
     Tensor tensor(dtype, Shape(sizes));
     const std::string_view bytes = message.text();
-    std::ranges::copy(std::as_bytes(std::span(bytes)), tensor.mutable_bytes().begin());
+    std::ranges::copy(std::as_bytes(std::span(bytes)), tensor.writable_bytes().begin());
     contribution.tensors.push_back({std::move(name), std::move(tensor)});
   }
   return contribution;

@@ -316,7 +316,7 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
     // Inline elements are in the object, so they are copied before it moves.
     if (view.num_bytes() <= Tensor::kInlineBytes) {
       Tensor copy(view.dtype, view.shape);
-      local::copy_out(view, copy.mutable_bytes());
+      local::copy_out(view, copy.writable_bytes());
       add(name, std::move(copy));
       continue;
     }

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/internal/saveable_adapters.h"
 
+#include <algorithm>
 #include <charconv>
 #include <locale>
 #include <sstream>
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
@@ -20,20 +22,41 @@ const Tensor& only_value(const TensorMap& state, const char* expected) {
   return state.begin()->second;
 }
 
+// Requires: the same type and shape, and nobody else holds the memory of `to`.
+void copy_elements(const Tensor& from, Tensor& to) {
+  if (to.dtype() == DType::kString) {
+    std::ranges::copy(from.strings(), to.mutable_strings().begin());
+  } else {
+    std::ranges::copy(from.bytes(), to.writable_bytes().begin());
+  }
+}
+
+void restore_tensor(const Tensor& stored, Tensor& value, const std::string& name) {
+  if (value.dtype() == stored.dtype() && value.shape() == stored.shape() && !value.is_shared())
+    return copy_elements(stored, value);
+  if (value.buffer().is_exposed())
+    log_warning(fmt::format(
+        "tensor \"{}\" is restored in other memory, {}: spans of it must be taken again", name,
+        value.shape() != stored.shape()
+            ? fmt::format("with the shape {} instead of {}", stored.shape(), value.shape())
+            : "because a copy of it shares its memory"));
+  value = stored;
+}
+
 }  // namespace
 
-std::shared_ptr<Saveable> saveable_tensor(Tensor& value) {
+std::shared_ptr<Saveable> saveable_tensor(Tensor& value, std::string name) {
   const auto save = [&value] {
     if (!value.is_set())
       throw FailedPreconditionError("a tracked tensor is unset: give it a value first");
     return TensorMap{{"", value}};
   };
-  const auto restore = [&value](const TensorMap& state) {
+  const auto restore = [&value, name = std::move(name)](const TensorMap& state) {
     const Tensor& stored = only_value(state, "tensor");
     if (value.is_set() && stored.dtype() != value.dtype())
       throw InvalidArgumentError(fmt::format("found a stored tensor of {}, expected one of {}",
                                              stored.dtype(), value.dtype()));
-    value = stored;
+    restore_tensor(stored, value, name);
   };
   return make_saveable(save, restore);
 }

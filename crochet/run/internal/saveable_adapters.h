@@ -35,8 +35,10 @@ concept SavesItself = requires(T& value, const T& constant, const TensorMap& sta
   value.restore(state);
 };
 
-// A tensor, whose shape may change between saves but not its element type.
-CROCHET_EXPORT std::shared_ptr<Saveable> saveable_tensor(Tensor& value);
+// A tensor, whose shape may change between saves but not its element type. A restore keeps its
+// memory, so that spans of it stay valid, unless the stored shape is another one or a copy of the
+// tensor shares the memory; if a span for writing may exist, this is logged under `name`.
+CROCHET_EXPORT std::shared_ptr<Saveable> saveable_tensor(Tensor& value, std::string name);
 
 // The stored vector of `dtype`. Throws: InvalidArgumentError for any other state.
 CROCHET_EXPORT const Tensor& single_vector(const TensorMap& state, DType dtype);
@@ -140,7 +142,7 @@ Tensor column_of(const Elements& elements, size_t size) {
   } else {
     using Stored = typename NumberOf<T>::Type;
     Tensor column(dtype_of<Stored>, {static_cast<int64_t>(size)});
-    auto next = column.mutable_flat<Stored>().begin();
+    auto next = column.writable_flat<Stored>().begin();
     for (const T element : elements) *next++ = std::bit_cast<Stored>(element);
     return column;
   }

@@ -16,7 +16,7 @@ VariableMemory::VariableMemory(const Tensor& initial, SpareMemory& spare)
   } else if (value_.is_set()) {
     spare_.expect(value_.num_bytes());
     value_ = Tensor(initial.dtype(), initial.shape());
-    std::ranges::copy(initial.bytes(), value_.mutable_bytes().begin());
+    std::ranges::copy(initial.bytes(), value_.writable_bytes().begin());
   }
 }
 
@@ -24,7 +24,7 @@ void VariableMemory::make_unique() {
   if (value_.dtype() == DType::kString) {
     value_.mutable_strings();
   } else if (prepare_copy()) {
-    std::ranges::copy(value_.bytes(), next_.mutable_bytes().begin());
+    std::ranges::copy(value_.bytes(), next_.writable_bytes().begin());
     commit_copy();
   }
 }

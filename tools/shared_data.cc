@@ -18,8 +18,8 @@ namespace crochet::tool {
 namespace {
 
 bool is_data(const std::string& path) {
-  const auto file = parse_checkpoint_filename(base_name(path));
-  return file && file->part == CheckpointPart::kData;
+  const auto file = internal::parse_checkpoint_filename(base_name(path));
+  return file && file->part == internal::CheckpointPart::kData;
 }
 
 }  // namespace

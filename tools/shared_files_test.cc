@@ -90,8 +90,7 @@ TEST_F(SharedFilesTest, VerifyReportsHowManyCheckpointsShareADamagedFile) {
 TEST_F(SharedFilesTest, VerifyReportsAFileThatTooManyCheckpointsShare) {
   for (int64_t step = 5; step <= 7; ++step)
     for (const std::string& path : internal::paths_of_checkpoint(files_, prefix(4)))
-      if (files_.exists(path))
-        files_.link(path, prefix(step) + path.substr(prefix(4).size()));
+      if (files_.exists(path)) files_.link(path, prefix(step) + path.substr(prefix(4).size()));
   const ToolRun result = run({"verify", "run"});
   EXPECT_EQ(result.code, kSuccess);
   EXPECT_THAT(result.out, HasSubstr("5 checkpoints share this file: m-3, m-4, m-5, m-6, m-7; a run "

@@ -73,9 +73,8 @@ Json as_json(const SharedData& data) {
 // them.
 bool is_to_tell(const SharedData& data, const std::set<std::string>& damaged) {
   return !is_within_horizon(data) ||
-         std::ranges::any_of(data.checkpoints, [&](const std::string& prefix) {
-           return damaged.contains(prefix);
-         });
+         std::ranges::any_of(data.checkpoints,
+                             [&](const std::string& prefix) { return damaged.contains(prefix); });
 }
 
 int verify(const Context& context, const VerifyOptions& options) {

@@ -17,9 +17,22 @@ namespace crochet::inline v0::internal {
 // The library's own files need 3.
 inline constexpr int kMaxJsonDepth = 32;
 
-// Throws: DataLossError with `document` and the byte offset for text that is not JSON, contains a
-// zero byte or nests deeper.
-nlohmann::json parse_json(std::string_view text, std::string_view document);
+// A value that is destroyed without an allocation. Those of the library allocate when they are
+// destroyed with their children, and end the process if memory is short.
+class JsonTree {
+ public:
+  JsonTree() = default;
+  ~JsonTree();
+  JsonTree(const JsonTree&) = delete;
+  JsonTree& operator=(const JsonTree&) = delete;
+
+  // To be filled by assigning to members, not from initializer lists, which are temporary values.
+  nlohmann::json root;
+};
+
+// Replaces the tree's value. Throws: DataLossError with `document` and the byte offset for text
+// that is not JSON, contains a zero byte or nests deeper.
+void parse_json(std::string_view text, std::string_view document, JsonTree& tree);
 
 // Receives the parts of a text, one after another.
 class JsonHandler : public nlohmann::json_sax<nlohmann::json> {

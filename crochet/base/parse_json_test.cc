@@ -52,26 +52,34 @@ int count_values(const std::string& text) {
   return handler.num_values;
 }
 
+nlohmann::json parse_document(const std::string& text, std::string_view document = "d") {
+  JsonTree tree;
+  parse_json(text, document, tree);
+  return tree.root;
+}
+
 TEST(ParseJsonTest, ParsesADocument) {
-  const auto document = parse_json(R"({"a": [1, "]}\"["], "b": null})", "d");
+  const auto document = parse_document(R"({"a": [1, "]}\"["], "b": null})");
   EXPECT_EQ(document.at("a").at(1), "]}\"[");
+  EXPECT_EQ(parse_document(R"({"a": {"b": 1}, "a": [-1, 2.5, true, {}]})"),
+            nlohmann::json::parse(R"({"a": [-1, 2.5, true, {}]})"));
   EXPECT_EQ(count_values(R"({"a": [1, "]}\"["], "b": null})"), 5);
 }
 
 // Brackets within strings do not count, whatever is escaped before them.
 TEST(ParseJsonTest, LimitsTheDepth) {
-  EXPECT_NO_THROW(parse_json(nested(kMaxJsonDepth, '[', ']'), "d"));
+  EXPECT_NO_THROW(parse_document(nested(kMaxJsonDepth, '[', ']')));
   EXPECT_EQ(count_values(nested(kMaxJsonDepth, '[', ']')), kMaxJsonDepth);
   const std::string brackets(100, '[');
   EXPECT_NO_THROW(
-      parse_json("[\"" + brackets + "\\\\\", \"" + brackets + "\\\"" + brackets + "\"]", "d"));
+      parse_document("[\"" + brackets + "\\\\\", \"" + brackets + "\\\"" + brackets + "\"]"));
   for (const std::string& text :
        {nested(kMaxJsonDepth + 1, '[', ']'), nested(1'000'000, '[', ']'),
         std::string(1'000'000, '['), "[\"\\\\\"" + std::string(1'000'000, '['),
         "[\"\\\"\"" + std::string(1'000'000, '{')}) {
     const auto too_deep = ThrowsMessage<DataLossError>(
         AllOf(HasSubstr(": byte "), EndsWith("nested deeper than 32 levels")));
-    EXPECT_THAT([&] { parse_json(text, "d"); }, too_deep);
+    EXPECT_THAT([&] { parse_document(text); }, too_deep);
     EXPECT_THAT([&] { count_values(text); }, too_deep);
   }
 }
@@ -81,7 +89,7 @@ TEST(ParseJsonTest, ReportsWhereTextIsNotJson) {
        {std::string(), std::string("{"), std::string("{} {}"),
         std::string("]") + nested(9, '[', ']'), std::string("\xff"), std::string("\"\xc3\""),
         std::string("1e999"), std::string("{}\0", 3), std::string("[1,]")}) {
-    EXPECT_THAT([&] { parse_json(text, "dir/x.json"); },
+    EXPECT_THAT([&] { parse_document(text, "dir/x.json"); },
                 ThrowsMessage<DataLossError>(StartsWith("dir/x.json: byte ")))
         << text;
     EXPECT_THAT([&] { count_values(text); },
@@ -94,7 +102,7 @@ TEST(ParseJsonTest, ReportsWhereTextIsNotJson) {
 TEST(ParseJsonTest, LimitsTheLengthOfMessages) {
   const std::string text = "[\"" + std::string(1'000'000, 'x') + "\" 1]";
   try {
-    parse_json(text, "d");
+    parse_document(text);
     FAIL();
   } catch (const DataLossError& error) {
     EXPECT_LT(std::string_view(error.what()).size(), 300U);

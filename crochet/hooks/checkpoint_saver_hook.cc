@@ -406,7 +406,9 @@ bool CheckpointSaverHook::deliver_finished(Session& session) {
     last_error_ = ticket.error();
     if (last_error_) {
       // Thrown even if a later save succeeds.
-      if (writing_ == Writing::kInBackground && options_.on_save_error == SaveErrorPolicy::kStop)
+      // So is an error of the state, which every later save would meet.
+      if (writing_ == Writing::kInBackground &&
+          (options_.on_save_error == SaveErrorPolicy::kStop || ticket.fault() == SaveFault::kState))
         untold_error_ = last_error_;
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
       continue;

@@ -196,7 +196,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   std::optional<int64_t> last_saved_step_;
   std::shared_ptr<BackgroundSaver> background_;  // From the first save on.
   std::exception_ptr last_error_;                // Why the last save that ended failed.
-  std::exception_ptr untold_error_;              // With kStop: the error to throw next.
+  std::exception_ptr untold_error_;              // The error to throw next.
   std::string left_unsaved_;                     // Why there is no time for the last save.
 };
 

@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/base/random.h"
 #include "crochet/io/coalescing_file.h"
 #include "crochet/io/crc32c.h"
@@ -124,7 +125,8 @@ void remove_left_over(FileSystem& files, const std::string& path) noexcept {
   try {
     if (files.exists(path)) files.remove(path);
   } catch (const std::exception& error) {
-    log_warning(fmt::format("a leftover was not removed: {}", error.what()));
+    log_lazily(Severity::kWarning,
+               [&] { return fmt::format("a leftover was not removed: {}", error.what()); });
   }
 }
 

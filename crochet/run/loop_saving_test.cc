@@ -227,5 +227,36 @@ TEST_F(LoopSavingTest, ThrowsTheLastErrorOnce) {
   EXPECT_NE(files_.try_lock("run/.lock"), nullptr);
 }
 
+// Two names that meet only below a container: no save can store them.
+TEST_F(LoopSavingTest, EndsBeforeTheFirstStepIfNoSaveCouldStoreTheState) {
+  std::vector<std::vector<int>> layers = {{1}, {2}};
+  int other = 5;
+  int64_t steps = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 100})}));
+  loop.track("layers", layers);
+  loop.track("layers/1", other);
+  EXPECT_THAT([&] { loop.run([&] { ++steps; }); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"layers/1\"")));
+  EXPECT_EQ(steps, 0);
+}
+
+// Likewise if that comes about in the course of the run.
+TEST_F(LoopSavingTest, EndsAtTheFirstSaveOfAStateThatCannotBeStored) {
+  std::vector<std::vector<int>> layers = {{1}};
+  int other = 5;
+  int64_t steps = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 1000})}));
+  loop.track("layers", layers);
+  loop.track("layers/1", other);
+  EXPECT_THAT(
+      [&] {
+        loop.run([&] {
+          if (++steps == 3) layers.push_back({2});
+        });
+      },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("\"layers/1\"")));
+  EXPECT_LE(steps, 6);
+}
+
 }  // namespace
 }  // namespace crochet

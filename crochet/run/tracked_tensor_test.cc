@@ -105,8 +105,9 @@ TEST_F(TrackedTensorTest, LogsThatSpansMustBeTakenAgain) {
   Tensor exposed = Tensor::zeros<float>({3, 3});
   exposed.mutable_flat<float>();
   train(options(1), exposed, [](Step&) {});
-  EXPECT_TRUE(log_.contains("tensor \"w\" is restored in other memory, with the shape [100000] "
-                            "instead of [3,3]: spans of it must be taken again"));
+  EXPECT_TRUE(
+      log_.contains("tensor \"w\" is restored in other memory, with the shape [100000] "
+                    "instead of [3,3]: spans of it must be taken again"));
   // A copy never changes.
   Tensor with_copy = Tensor::zeros<float>({kSize});
   with_copy.mutable_flat<float>()[0] = 7;

@@ -69,6 +69,8 @@ class CROCHET_EXPORT Snapshot {
   // For savers: the tensors, of which some may have no elements yet, and need none if they are read
   // by pending(). Throws the error that stopped a copy.
   const std::vector<NamedTensor>& readable() const;
+  // The same without waiting: their elements may not be there yet.
+  const std::vector<NamedTensor>& unread() const { return tensors_; }
   // How to read the elements of one of them if it has none yet; otherwise empty. The result is
   // valid as long as this snapshot.
   ReadBytes pending(const Tensor& tensor) const;

@@ -56,7 +56,8 @@ class CROCHET_EXPORT Buffer {
   size_t size() const;
   const std::byte* data() const;
   // The address for writing, which the caller may keep: from now on the memory is exposed, and has
-  // no version. Requires: the memory is not borrowed, and no other holder reads or writes meanwhile.
+  // no version. Requires: the memory is not borrowed, and no other holder reads or writes
+  // meanwhile.
   std::byte* mutable_data();
   // The same for a writer that forgets the address once it has written, such as an engine or a
   // reader of files: the memory gets another version. Requires: as mutable_data().

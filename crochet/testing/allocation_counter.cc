@@ -3,6 +3,7 @@
 #include "crochet/testing/allocation_counter.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -12,7 +13,21 @@ namespace {
 constinit thread_local int64_t num_allocations = 0;
 constinit thread_local uint64_t largest_allocation = 0;
 
+// Of FailingAllocations: the numbers of the calls that fail, and the calls so far.
+constinit std::atomic<bool> is_failing = false;
+constinit std::atomic<int64_t> first_failing = 0;
+constinit std::atomic<int64_t> end_failing = 0;
+constinit std::atomic<int64_t> num_counted = 0;
+constinit thread_local bool is_spared = false;
+
+bool fails_now() noexcept {
+  if (!is_failing || is_spared) return false;
+  const int64_t number = num_counted.fetch_add(1);
+  return number >= first_failing && number < end_failing;
+}
+
 void* count_and_allocate(size_t size, size_t alignment) noexcept {
+  if (fails_now()) return nullptr;
   ++num_allocations;
   largest_allocation = std::max<uint64_t>(largest_allocation, size);
   size = std::max<size_t>(size, 1);
@@ -70,6 +85,21 @@ void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) no
 }
 
 namespace crochet::inline v0 {
+
+FailingAllocations::FailingAllocations(int64_t first, int64_t length) {
+  is_spared = true;
+  num_counted = 0;
+  first_failing = first;
+  end_failing = first + length;
+  is_failing = true;
+}
+
+FailingAllocations::~FailingAllocations() {
+  is_failing = false;
+  is_spared = false;
+}
+
+int64_t FailingAllocations::count() const { return num_counted; }
 
 AllocationCounter::AllocationCounter()
     : at_start_(num_allocations), largest_before_(std::exchange(largest_allocation, 0)) {}

@@ -36,4 +36,18 @@ class CROCHET_EXPORT AllocationCounter {
   uint64_t largest_before_;
 };
 
+// While it exists, operator new fails on all threads but the one that made it: `length` calls in a
+// row, from the one with the number `first` on. For tests of what a thread does when memory is
+// short. One at a time.
+class CROCHET_EXPORT FailingAllocations {
+ public:
+  FailingAllocations(int64_t first, int64_t length);
+  ~FailingAllocations();
+  FailingAllocations(const FailingAllocations&) = delete;
+  FailingAllocations& operator=(const FailingAllocations&) = delete;
+
+  // The calls so far.
+  int64_t count() const;
+};
+
 }  // namespace crochet::inline v0

@@ -61,7 +61,7 @@ void BundleWriter::add(std::string_view name, const TensorToWrite& added) {
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
     added_.check_set(name, tensor);
     added_.check_name(name);
-    check_type(name, tensor);
+    check_can_store(prefix_, name, tensor);
     // The only lookup of the name, which takes no search if names are added in order.
     const size_t num_keys = index_.size();
     const auto place = index_.try_emplace(index_.end(), std::string(name));
@@ -78,17 +78,18 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
     const bool is_taken = !added_.is_partitioned(name) && index_.contains(name);
     is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
     if (!is_part) return;
-    check_type(name, tensor);
+    check_can_store(prefix_, name, tensor);
     store(added, index_[internal::slice_key(name, slice)]);
   });
   if (!is_part) add(name, added);
 }
 
-void BundleWriter::check_type(std::string_view name, const Tensor& tensor) const {
+void BundleWriter::check_can_store(const std::string& prefix, std::string_view name,
+                                   const Tensor& tensor) {
   if (!is_valid_dtype(static_cast<int32_t>(tensor.dtype())))
     throw InvalidArgumentError(
         fmt::format("{}: \"{}\" is {}, a type that TensorFlow does not have: use safetensors",
-                    prefix_, name, tensor.dtype()));
+                    prefix, name, tensor.dtype()));
 }
 
 void BundleWriter::store(const TensorToWrite& added, Added& to) {

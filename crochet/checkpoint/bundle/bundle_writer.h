@@ -86,6 +86,10 @@ class BundleWriter final : public CheckpointWriter {
   uint64_t linked_bytes() const override { return linked_bytes_; }
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
+  // Throws: InvalidArgumentError for a type that the format does not have.
+  static void check_can_store(const std::string& prefix, std::string_view name,
+                              const Tensor& tensor);
+
  private:
   using StagedFiles = internal::StagedFiles;
 
@@ -99,7 +103,6 @@ class BundleWriter final : public CheckpointWriter {
 
   void begin_shard();
   // Throws: InvalidArgumentError for a type that TensorFlow does not have.
-  void check_type(std::string_view name, const Tensor& tensor) const;
   // Writes the elements, unless they are linked. `to` is in index_.
   void store(const TensorToWrite& added, Added& to);
   StoredPlace place_of_linked(const StoredPlace& linked) const;

@@ -37,6 +37,7 @@ void CheckpointList::follow(const std::string& directory) {
     history_.set({});
     history_.set_last_preserved(clock_.now(), 0);
     learned_->clear();
+    is_unread_ = false;
   }
   directory_ = directory;
 }
@@ -52,30 +53,42 @@ bool CheckpointList::learn(const CheckpointDirectory& directory, const std::stri
   try {
     found = find_history(directory.files(), directory.path(), basename, options_.latest_filename);
   } catch (const Error& error) {
-    log_error(fmt::format("{}: the list of checkpoints cannot be read now: {}", directory.path(),
-                          error.what()));
+    bool was_unread = false;
+    {
+      const std::lock_guard lock(mutex_);
+      was_unread = std::exchange(is_unread_, true);
+    }
+    if (!was_unread)
+      log_error(
+          fmt::format("{}: the list of checkpoints cannot be read now: {}; until it can, "
+                      "existing checkpoints are kept, regardless of policies",
+                      directory.path(), error.what()));
     return false;
   }
   const std::lock_guard lock(mutex_);
   if (is_learned(path)) return true;
   learned_->insert(path);
+  is_unread_ = false;
   take_over(found);
   return true;
 }
 
-void CheckpointList::do_without(const std::string& directory, const std::string& basename) {
-  log_error(fmt::format("{}: existing checkpoints are kept, regardless of policies", directory));
+void CheckpointList::note_unread() {
   const std::lock_guard lock(mutex_);
-  if (learned_) learned_->insert(join_path(directory, basename));
+  is_unread_ = true;
 }
 
 void CheckpointList::take_over(const FoundHistory& found) {
   for (const CheckpointRecord& record : found.listed) clock_.catch_up(record.time);
   clock_.catch_up(found.last_preserved_time.value_or(0));
+  const std::vector<std::string> saved = history_.prefixes();  // While the list was unread.
+  std::vector<CheckpointRecord> all;
   for (CheckpointRecord record : found.listed) {
     record.time = clock_.plausible(record.time);
-    history_.add(std::move(record));
+    if (std::ranges::find(saved, record.prefix) == saved.end()) all.push_back(std::move(record));
   }
+  all.insert(all.end(), history_.records().begin(), history_.records().end());
+  history_.set(std::move(all));
   if (found.last_preserved_time)
     history_.set_last_preserved(clock_.plausible(*found.last_preserved_time),
                                 found.last_preserved_step);
@@ -126,6 +139,10 @@ std::vector<std::string> CheckpointList::sweep(FileSystem& files) {
 void CheckpointList::write_state_without(FileSystem& files, const std::vector<std::string>& surplus,
                                          const std::string& newest) {
   if (!options_.writes_state) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_unread_) return;
+  }
   UpdateCheckpointStateOptions state{.latest_filename = options_.latest_filename,
                                      .removing_paths = surplus,
                                      .save_relative_paths = true};
@@ -171,6 +188,7 @@ std::vector<std::string> CheckpointList::prefixes() const {
 void CheckpointList::set(std::vector<CheckpointRecord> records) {
   const std::lock_guard lock(mutex_);
   history_.set(std::move(records));
+  is_unread_ = false;
   learned_.reset();
 }
 

@@ -47,10 +47,11 @@ class CheckpointList {
   // Starts a new list if the current one is of another directory.
   void follow(const std::string& directory);
   // Adds the directory's checkpoints "<basename>-<step>" to the list, once for each name.
-  // False, with a line in the log, if they cannot be read now.
+  // False if they cannot be read now, which is logged once. Until a later call can read them, none
+  // of them is removed, and the state file, which lists them, is left as it is.
   bool learn(const CheckpointDirectory& directory, const std::string& basename);
-  // Lists none of the existing checkpoints: since they cannot be read, they are not removed.
-  void do_without(const std::string& directory, const std::string& basename);
+  // The same for a caller that determines the content: it could not read what it must set.
+  void note_unread();
 
   // Appends a published checkpoint to the list. Its metrics are in its sidecar.
   void add(const std::string& prefix, double time);
@@ -93,6 +94,7 @@ class CheckpointList {
   // While policies are asked: by prefix, which addition its last one was.
   std::map<std::string, int64_t> added_;
   std::optional<std::string> directory_;
+  bool is_unread_ = false;  // Checkpoints exist that are not in the list, since it cannot be read.
   // "<directory>/<basename>" of the checkpoints in the list; unset: the caller sets its content.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();
 };

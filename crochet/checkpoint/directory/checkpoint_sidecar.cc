@@ -38,29 +38,27 @@ constexpr std::chrono::seconds kLockLimit(10);
 // The words for Better::kLower and kHigher.
 constexpr std::array<const char*, 2> kBetter = {"lower", "higher"};
 
-json to_json(const std::map<std::string, Better>& better) {
-  json object = json::object();
-  for (const auto& [metric, which] : better) object[metric] = kBetter[static_cast<size_t>(which)];
-  return object;
-}
-
-json to_json(const CheckpointSidecar& sidecar) {
-  return {{"step", sidecar.step},
-          {"unix_time", sidecar.unix_time},
-          {"retention_time", sidecar.retention_time},
-          {"size_bytes", sidecar.size_bytes},
-          {"shared_bytes", sidecar.shared_bytes},
-          {"index_crc32c", fmt::format("{:08x}", sidecar.index_crc32c)},
-          {"library_version", sidecar.library_version},
-          {"build", sidecar.build},
-          {"command_line", sidecar.command_line},
-          {"threads", sidecar.threads},
-          {"metrics", sidecar.metrics},
-          {"better", to_json(sidecar.better)},
-          {"went_back_to", sidecar.went_back_to},
-          {"renamed", sidecar.renamed},
-          {"pinned", sidecar.pinned},
-          {"preserved", sidecar.preserved}};
+void fill(json& object, const CheckpointSidecar& sidecar) {
+  // Not by its first member: that leaves no valid value if memory is short.
+  object = json(json::value_t::object);
+  object["step"] = sidecar.step;
+  object["unix_time"] = sidecar.unix_time;
+  object["retention_time"] = sidecar.retention_time;
+  object["size_bytes"] = sidecar.size_bytes;
+  object["shared_bytes"] = sidecar.shared_bytes;
+  object["index_crc32c"] = fmt::format("{:08x}", sidecar.index_crc32c);
+  object["library_version"] = sidecar.library_version;
+  object["build"] = sidecar.build;
+  object["command_line"] = sidecar.command_line;
+  object["threads"] = sidecar.threads;
+  object["metrics"] = sidecar.metrics;
+  json& better = object["better"] = json(json::value_t::object);
+  for (const auto& [metric, which] : sidecar.better)
+    better[metric] = kBetter[static_cast<size_t>(which)];
+  object["went_back_to"] = sidecar.went_back_to;
+  object["renamed"] = sidecar.renamed;
+  object["pinned"] = sidecar.pinned;
+  object["preserved"] = sidecar.preserved;
 }
 
 [[noreturn]] void throw_wrong(const std::string& name, const json& value, const char* expected) {
@@ -218,7 +216,9 @@ void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidec
   if (sidecar.library_version.empty()) sidecar.library_version = CROCHET_VERSION;
   if (sidecar.build.empty()) sidecar.build = CROCHET_BUILD;
   // Arguments may be any bytes; those that are not UTF-8 are replaced.
-  const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
+  internal::JsonTree tree;
+  fill(tree.root, sidecar);
+  const std::string text = tree.root.dump(2, ' ', false, json::error_handler_t::replace);
   const std::string path = sidecar_filename(prefix);
   if (text.size() >= internal::kMaxSidecarBytes)
     throw InvalidArgumentError(fmt::format("{}: found {} bytes to write, expected at most {}", path,
@@ -234,10 +234,10 @@ std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::stri
   } catch (const NotFoundError&) {
     return std::nullopt;
   }
-  const json object =
-      internal::with_bounded_memory(path, [&] { return internal::parse_json(text, path); });
+  internal::JsonTree tree;
+  internal::with_bounded_memory(path, [&] { internal::parse_json(text, path, tree); });
   try {
-    return from_json(object);
+    return from_json(tree.root);
   } catch (const DataLossError& error) {
     throw DataLossError(fmt::format("{}: {}", path, error.what()));
   }

@@ -11,6 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/fallback_record.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
@@ -26,23 +27,58 @@ void add_candidates(FileSystem& files, const std::string& directory,
     candidates.push_back({shared, std::move(prefix)});
 }
 
+// Returns why the directory cannot be searched; "" if it was.
+std::string try_to_add(FileSystem& files, const std::string& directory, const std::string& basename,
+                       std::vector<RestoreCandidate>& candidates) {
+  try {
+    add_candidates(files, directory, basename, candidates);
+    return "";
+  } catch (const Error& error) {
+    log_warning(
+        fmt::format("the fallback directory cannot be searched for checkpoints: {}", error.what()));
+    return fmt::format("cannot be searched ({})", error.what());
+  }
+}
+
+[[noreturn]] void throw_newest_is_elsewhere(FileSystem& files, const std::string& directory,
+                                            const FallbackUse& use, const std::string& problem,
+                                            const std::vector<RestoreCandidate>& found) {
+  std::string reason = problem;
+  if (reason.empty())
+    reason = is_directory(files, use.directory) ? "has no checkpoint of that step or a later one"
+                                                : "is not there";
+  throw FailedPreconditionError(
+      fmt::format("{}: the checkpoint of step {} was saved in the fallback directory {}, which {}: "
+                  "mount it, or "
+                  "copy the checkpoint here; or, to continue from {} without it, remove {}",
+                  directory, use.step, use.directory, reason,
+                  found.empty() ? "the beginning" : found.back().prefix, use.path));
+}
+
 }  // namespace
 
 std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,
                                               const std::string& fallback_dir,
                                               const CheckpointBasename& basename) {
   std::vector<RestoreCandidate> found;
-  try {
-    if (!fallback_dir.empty()) add_candidates(files, fallback_dir, basename, found);
-  } catch (const Error& error) {
-    log_warning(
-        fmt::format("the fallback directory cannot be searched for checkpoints: {}", error.what()));
-  }
+  std::string problem;
+  const auto use = find_fallback_use(files, join_path(directory, basename));
+  if (!fallback_dir.empty()) problem = try_to_add(files, fallback_dir, basename, found);
+  if (use && use->directory != fallback_dir)
+    problem = try_to_add(files, use->directory, basename, found);
   add_candidates(files, directory, basename, found);
   // Among equal steps, those in the main directory come last: they are preferred.
   std::ranges::stable_sort(
       found, {}, [](const RestoreCandidate& each) { return step_of_prefix(each.prefix); });
+  if (use && (found.empty() || step_of_prefix(found.back().prefix) < use->step))
+    throw_newest_is_elsewhere(files, directory, *use, problem, found);
   return found;
+}
+
+bool has_abandoned(FileSystem& files, const std::string& directory, const std::string& basename) {
+  return std::ranges::any_of(list_or_none(files, directory), [&](const std::string& name) {
+    return name.starts_with(basename + "-") && name.find(".abandoned") != std::string::npos;
+  });
 }
 
 void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,

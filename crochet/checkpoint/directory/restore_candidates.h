@@ -20,10 +20,15 @@ struct RestoreCandidate {
 
 // The checkpoints "<basename>-<step>" of a directory and of the fallback directory ("" for none)
 // that have an index, by step, the best last, whether a state file names them or not.
-// Throws: what the file system throws for `directory`; the fallback directory may be unavailable.
+// Also in the fallback directory of an earlier run that saved its newest checkpoint there.
+// Throws: what the file system throws for `directory`; the fallback directory may be unavailable,
+// but FailedPreconditionError if a run saved a newer checkpoint there than any that is found.
 std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,
                                               const std::string& fallback_dir,
                                               const CheckpointBasename& basename);
+
+// True if the files of such a checkpoint have been set aside there, because a run went back.
+bool has_abandoned(FileSystem& files, const std::string& directory, const std::string& basename);
 
 // Called before a fresh start, if find_candidates() finds nothing.
 // Throws: DataLossError if the state file names a checkpoint that is missing;

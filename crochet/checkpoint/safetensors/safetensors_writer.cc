@@ -147,24 +147,25 @@ SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::check_name(std::string_view name) const {
   added_.check_name(name);
-  if (name == "__metadata__")
-    throw InvalidArgumentError(
-        fmt::format("{}: the format reserves the name \"{}\"", prefix_, name));
   if (items_.contains(name) || added_.is_partitioned(name)) added_.throw_added_before(name);
-  internal::json_string(name);  // Checks that it is UTF-8.
 }
 
-void SafetensorsWriter::check_whole_bytes(std::string_view name, const Tensor& tensor) const {
+void SafetensorsWriter::check_can_store(const std::string& prefix, std::string_view name,
+                                        const Tensor& tensor) {
+  if (name == "__metadata__")
+    throw InvalidArgumentError(
+        fmt::format("{}: the format reserves the name \"{}\"", prefix, name));
+  internal::json_string(name);  // Checks that it is UTF-8.
   const unsigned bits = internal::stored_bits(tensor.dtype());
   if (bits < 8 && static_cast<uint64_t>(tensor.num_elements()) * bits % 8 != 0)
     throw InvalidArgumentError(
-        fmt::format("{}: \"{}\" is {} {}: not whole bytes, which the format requires", prefix_,
-                    name, tensor.dtype(), tensor.shape()));
+        fmt::format("{}: \"{}\" is {} {}: not whole bytes, which the format requires", prefix, name,
+                    tensor.dtype(), tensor.shape()));
 }
 
 void SafetensorsWriter::store(std::string name, const Tensor& tensor,
                               std::function<Tensor()> read) {
-  check_whole_bytes(name, tensor);
+  check_can_store(prefix_, name, tensor);
   Item item{.shard = shard_,
             .tensor = read ? Tensor() : tensor,
             .read = std::move(read),

@@ -75,6 +75,10 @@ class CROCHET_EXPORT SafetensorsWriter final : public CheckpointWriter {
   uint64_t total_bytes() const override { return total_bytes_; }
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
+  // Throws: InvalidArgumentError for a name or a tensor that the format cannot have.
+  static void check_can_store(const std::string& prefix, std::string_view name,
+                              const Tensor& tensor);
+
  private:
   using StagedFiles = internal::StagedFiles;
   struct Item;
@@ -82,7 +86,6 @@ class CROCHET_EXPORT SafetensorsWriter final : public CheckpointWriter {
   void check_name(std::string_view name) const;
   // `read` provides the tensor later; null for a tensor that is held.
   // Throws: InvalidArgumentError if small elements do not fill their last byte.
-  void check_whole_bytes(std::string_view name, const Tensor& tensor) const;
   void store(std::string name, const Tensor& tensor, std::function<Tensor()> read = {});
   std::string final_name(int shard) const;
   using NamedItems = std::vector<std::pair<std::string_view, const Item*>>;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -16,6 +17,7 @@
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/save_estimate.h"
@@ -40,6 +42,21 @@ std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& err
   return fmt::format("saving {} failed: {}", ticket.prefix(), reason);
 }
 
+// The end of a save that failed.
+std::string end_text(const SaveTicket& ticket, const internal::SaveFailed& failed) {
+  const std::string what =
+      fmt::format("saving {} failed: {}", ticket.prefix(), describe(failed.error));
+  switch (failed.fault) {
+    case SaveFault::kState:
+      return fmt::format("{}; retrying cannot help: no save can store this state", what);
+    case SaveFault::kPlace:
+      return fmt::format("{}; abandoned after {} attempts, training continues", what,
+                         ticket.num_attempts());
+    default:
+      return fmt::format("{}; retrying cannot help, training continues", what);
+  }
+}
+
 void log_progress(Clock::Duration so_far) {
   log_info(
       fmt::format("waiting for a checkpoint to be written: {:.0f} s so far", to_seconds(so_far)));
@@ -51,10 +68,21 @@ void request_stop(const std::optional<std::stop_source>& source) {
 
 }  // namespace
 
+// All that its end needs is allocated when it is made: on the thread that saves, memory may be
+// short.
 struct BackgroundSaver::Job {
+  Job(SaveSource its_source, const SavePromise& its_promise, std::shared_ptr<void> its_announcement)
+      : announcement(std::move(its_announcement)),
+        source(std::move(its_source)),
+        promise(its_promise),
+        done{promise.ticket()} {}
+
+  // Announces the job to the publisher until it has ended. First: it is destroyed last.
+  std::shared_ptr<void> announcement;
   SaveSource source;
   SavePromise promise;
-  std::shared_ptr<void> announcement;  // Announces the job to the publisher until it has ended.
+  std::list<SaveTicket> done;  // Its node is moved to the list of the saves that ended.
+  std::stop_source wake;       // Ends the pauses before retries.
 };
 
 // The state shared by the saver and its thread. Everything that the thread needs is in here or
@@ -88,31 +116,32 @@ struct BackgroundSaver::Queue {
   // up and take it.
   void wait_for_former();
 
+  class Retries;
+
   // These require that the mutex is held.
   bool is_idle() const { return !next && !busy; }
   // Nothing is left to be saved, though memory may still be freed.
   bool is_saved() const { return !next && !running; }
-  void note_finished(const SaveTicket& ticket);
+  void note_finished(std::list<SaveTicket>& done) noexcept;
 
-  // Tries until the job is published, is abandoned, or is superseded by a newer one.
-  void save(Job& job);
+  // Tries until the job is published or has failed. Cannot fail, however short memory is.
+  void save(const std::shared_ptr<Job>& job) noexcept;
   bool is_last(int attempt);
   // The job is durable: training may change what its snapshot reads in place. Its memory is freed
   // later, as that takes long.
   void end_copies(Job& job);
   // Records how long a save took that started then.
   void measure(const SaveTicket& ticket, Clock::TimePoint start);
-  void abandon(Job& job, const std::exception_ptr& error, int num_attempts);
-  void fail(Job& job, const std::exception_ptr& error);
+  void fail(Job& job, const std::exception_ptr& error, SaveFault fault) noexcept;
   // False if the job is superseded.
-  bool pause_for(Clock::Duration duration);
+  bool pause_for(Job& job, Clock::Duration duration);
 
   const std::shared_ptr<Publisher> publisher;
   const int max_retries;
 
   std::mutex mutex;  // Guards what follows.
   std::condition_variable changed;
-  std::optional<Job> next;
+  std::shared_ptr<Job> next;
   std::shared_ptr<Job> running;  // Set until it is saved or has failed.
   bool busy = false;             // Also set until its memory is freed.
   bool newer_is_due = false;     // A caller waits in wait_for_turn().
@@ -121,9 +150,9 @@ struct BackgroundSaver::Queue {
   std::optional<std::stop_source> pause;  // Ends the pause before a retry.
   std::optional<std::stop_source> idle;   // Ends a wait with a deadline.
   int64_t num_superseded = 0;
-  std::string last_published;
+  std::optional<SaveTicket> last_published;
   SaveEstimate estimate;
-  std::vector<SaveTicket> finished;
+  std::list<SaveTicket> finished;
   std::atomic<bool> any_finished = false;  // Read without the mutex, in every step.
   std::shared_ptr<void> held;
 };
@@ -153,15 +182,15 @@ void BackgroundSaver::Queue::work(WhenIdle when_idle) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return next || ending || when_idle == WhenIdle::kReturn; });
       if (!next) break;
-      job = running = std::make_shared<Job>(*std::exchange(next, std::nullopt));
+      job = running = std::exchange(next, nullptr);
       busy = true;
     }
     changed.notify_all();
-    save(*job);
+    save(job);
     {
       const std::lock_guard lock(mutex);
       running.reset();
-      note_finished(job->promise.ticket());
+      note_finished(job->done);
     }
     job.reset();  // Frees the memory and ends the announcement.
     std::optional<std::stop_source> to_end;
@@ -179,33 +208,57 @@ void BackgroundSaver::Queue::work(WhenIdle when_idle) {
   last.swap(held);
 }
 
-void BackgroundSaver::Queue::save(Job& job) {
-  Clock::Duration duration = kFirstRetryAfter;
-  std::exception_ptr previous;
-  for (int number = 1;; ++number, duration *= 2) {
-    const bool last = is_last(number);
-    const Clock::TimePoint start = publisher->clock().now();
-    std::exception_ptr error;
-    try {
-      publisher->write(job.source, job.promise, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse,
-                       [&] { end_copies(job); });
-      return measure(job.promise.ticket(), start);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (job.source.is_lost() || !publisher->may_try_again(job.promise.ticket().prefix(), error)) {
-      log_error(fmt::format("saving {} failed: {}; retrying cannot help, training continues",
-                            job.promise.ticket().prefix(), describe(error)));
-      return fail(job, error);
-    }
-    if (last) return abandon(job, error, number);
-    log_warning(fmt::format("{}; next attempt in {:g} s",
-                            failure_text(job.promise.ticket(), error, previous),
-                            to_seconds(duration)));
-    previous = error;
-    if (pause_for(duration)) continue;
-    log_warning(fmt::format("{} is superseded by a newer save", job.promise.ticket().prefix()));
-    return fail(job, error);
+// Retries after pauses, each twice as long as the one before.
+class BackgroundSaver::Queue::Retries final : public internal::SaveAttempts {
+ public:
+  Retries(Queue& queue, Job& job) : queue_(queue), job_(job) {}
+
+  SpaceCheck space_check() override {
+    is_last_ = queue_.is_last(++number_);
+    return is_last_ ? SpaceCheck::kIgnore : SpaceCheck::kRefuse;
+  }
+
+  Next after(const std::exception_ptr& error) override {
+    if (is_last_) return Next::kGoElsewhere;
+    const SaveTicket& ticket = job_.promise.ticket();
+    log_lazily(Severity::kWarning, [&] {
+      return fmt::format("{}; next attempt in {:g} s", failure_text(ticket, error, previous_),
+                         to_seconds(pause_));
+    });
+    previous_ = error;
+    if (queue_.pause_for(job_, std::exchange(pause_, pause_ * 2))) return Next::kRepeat;
+    log_lazily(Severity::kWarning,
+               [&] { return fmt::format("{} is superseded by a newer save", ticket.prefix()); });
+    was_superseded_ = true;
+    return Next::kStop;
+  }
+  bool was_superseded() const { return was_superseded_; }
+
+ private:
+  Queue& queue_;
+  Job& job_;
+  int number_ = 0;
+  bool is_last_ = false;
+  bool was_superseded_ = false;
+  Clock::Duration pause_ = kFirstRetryAfter;
+  std::exception_ptr previous_;
+};
+
+void BackgroundSaver::Queue::save(const std::shared_ptr<Job>& job) noexcept {
+  const SaveTicket& ticket = job->promise.ticket();
+  const Clock::TimePoint start = publisher->clock().now();
+  Retries retries(*this, *job);
+  try {
+    publisher->save(job->source, job->promise, retries, [&] { end_copies(*job); });
+    measure(ticket, start);
+  } catch (const internal::SaveFailed& failed) {
+    if (!retries.was_superseded())
+      log_lazily(Severity::kError, [&] { return end_text(ticket, failed); });
+    fail(*job, failed.error, failed.fault);
+  } catch (...) {  // Between attempts, memory was short.
+    const std::exception_ptr error = std::current_exception();
+    log_lazily(Severity::kError, [&] { return end_text(ticket, {error, SaveFault::kThisSave}); });
+    fail(*job, error, SaveFault::kThisSave);
   }
 }
 
@@ -215,10 +268,10 @@ void BackgroundSaver::Queue::end_copies(Job& job) {
   copies = job.source.take_copies();
 }
 
-void BackgroundSaver::Queue::note_finished(const SaveTicket& ticket) {
-  finished.push_back(ticket);
+void BackgroundSaver::Queue::note_finished(std::list<SaveTicket>& done) noexcept {
+  if (done.front().stage() == SaveStage::kPublished) last_published = done.front();
+  finished.splice(finished.end(), done);
   any_finished = true;
-  if (!ticket.location().empty()) last_published = ticket.location();
 }
 
 void BackgroundSaver::Queue::measure(const SaveTicket& ticket, Clock::TimePoint start) {
@@ -232,39 +285,22 @@ bool BackgroundSaver::Queue::is_last(int attempt) {
   return attempt > max_retries || in_hurry || pending_signal() != 0;
 }
 
-void BackgroundSaver::Queue::abandon(Job& job, const std::exception_ptr& error, int num_attempts) {
-  const std::string what =
-      fmt::format("saving {} failed: {}", job.promise.ticket().prefix(), describe(error));
-  if (publisher->can_fall_back(job.source, job.promise.ticket())) {
-    log_error(
-        fmt::format("{}; trying the fallback directory after {} attempts", what, num_attempts));
-    try {
-      return publisher->write_to_fallback(job.source, job.promise);
-    } catch (...) {
-      log_error(fmt::format("saving {} into the fallback directory failed, too: {}",
-                            job.promise.ticket().prefix(), describe(std::current_exception())));
-    }
-  }
-  log_error(fmt::format("{}; abandoned after {} attempts, training continues", what, num_attempts));
-  fail(job, error);
-}
-
-void BackgroundSaver::Queue::fail(Job& job, const std::exception_ptr& error) {
+void BackgroundSaver::Queue::fail(Job& job, const std::exception_ptr& error,
+                                  SaveFault fault) noexcept {
   if (const std::string& part = job.source.part_prefix(); !part.empty())
     publisher->report_failed_part(part, error);
-  job.promise.fail(error);
+  job.promise.fail(error, fault);
 }
 
-bool BackgroundSaver::Queue::pause_for(Clock::Duration duration) {
+bool BackgroundSaver::Queue::pause_for(Job& job, Clock::Duration duration) {
   const auto gives_way = [this] { return next || newer_is_due; };
-  std::stop_source wake;
   {
     const std::lock_guard lock(mutex);
     if (gives_way()) return false;
     if (in_hurry) return true;
-    pause = wake;
+    pause = job.wake;
   }
-  sleep_unless_signalled(publisher->clock(), duration, wake.get_token());
+  sleep_unless_signalled(publisher->clock(), duration, job.wake.get_token());
   const std::lock_guard lock(mutex);
   pause.reset();
   return !gives_way();
@@ -308,8 +344,9 @@ SaveTicket BackgroundSaver::enqueue_as(SaveSource source, const std::string& pre
   const SaveTicket& ticket = promise.ticket();
   const bool has_thread = start();
   if (waits) queue.wait_for_place();
-  Job job{std::move(source), promise, publisher.announce_write(ticket.prefix())};
-  std::optional<Job> former;  // The next one until now, which has not begun.
+  auto job =
+      std::make_shared<Job>(std::move(source), promise, publisher.announce_write(ticket.prefix()));
+  std::shared_ptr<Job> former;  // The next one until now, which has not begun.
   queue.change_and_wake([&] {
     former = std::exchange(queue.next, std::move(job));
     if (former) ++queue.num_superseded;
@@ -317,8 +354,10 @@ SaveTicket BackgroundSaver::enqueue_as(SaveSource source, const std::string& pre
   if (former) {
     log_warning(fmt::format("{} is skipped for {}: saves take longer than their interval",
                             former->promise.ticket().prefix(), ticket.prefix()));
-    queue.fail(*former, std::make_exception_ptr(
-                            CancelledError(fmt::format("skipped for {}", ticket.prefix()))));
+    queue.fail(
+        *former,
+        std::make_exception_ptr(CancelledError(fmt::format("skipped for {}", ticket.prefix()))),
+        SaveFault::kThisSave);
     former.reset();  // Frees its memory.
   }
   if (!has_thread) queue.work(Queue::WhenIdle::kReturn);
@@ -334,17 +373,19 @@ void BackgroundSaver::write_now(const SaveSource& source, const std::string& sav
   SavePromise promise(publisher.prefix_of(save_path, step), step, publisher.clock());
   const SaveTicket& ticket = promise.ticket();
   const Clock::TimePoint start = publisher.clock().now();
+  std::list<SaveTicket> done = {ticket};
   std::exception_ptr error;
   try {
-    publisher.write_somewhere(source, promise);
+    internal::SaveAttempts once;
+    publisher.save(source, promise, once);
     queue.measure(ticket, start);
-  } catch (...) {
-    error = std::current_exception();
-    promise.fail(error);
+  } catch (const internal::SaveFailed& failed) {
+    error = failed.error;
+    promise.fail(error, failed.fault);
   }
   {
     const std::lock_guard lock(queue.mutex);
-    queue.note_finished(ticket);
+    queue.note_finished(done);
   }
   if (error) std::rethrow_exception(error);
 }
@@ -377,7 +418,9 @@ std::vector<SaveTicket> BackgroundSaver::take_finished() {
   if (!queue.any_finished) return {};
   const std::lock_guard lock(queue.mutex);
   queue.any_finished = false;
-  return std::exchange(queue.finished, {});
+  std::vector<SaveTicket> tickets(queue.finished.begin(), queue.finished.end());
+  queue.finished.clear();
+  return tickets;
 }
 
 void BackgroundSaver::wait() {
@@ -458,7 +501,7 @@ double BackgroundSaver::expected_secs(uint64_t num_bytes) {
 std::string BackgroundSaver::last_published() {
   Queue& queue = *state_->queue;
   const std::lock_guard lock(queue.mutex);
-  std::string last = queue.last_published;
+  std::string last = queue.last_published ? queue.last_published->location() : "";
   if (queue.running && !queue.running->promise.ticket().location().empty())
     last = queue.running->promise.ticket().location();
   return last.empty() ? "none of this run" : last;

@@ -15,6 +15,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -400,6 +401,7 @@ TEST_F(BackgroundSaverTest, TriesASnapshotThatCannotBeSavedOnce) {
           "d/model.ckpt", 1);
       background.wait();
       EXPECT_EQ(ticket.num_attempts(), 1);
+      EXPECT_EQ(ticket.fault(), SaveFault::kThisSave);
       EXPECT_EQ(clock_.now(), start);
       ASSERT_NE(ticket.error(), nullptr);
       EXPECT_EQ(describe(ticket.error()), "the array moved");
@@ -409,6 +411,41 @@ TEST_F(BackgroundSaverTest, TriesASnapshotThatCannotBeSavedOnce) {
       EXPECT_THAT(finished_steps(background), ElementsAre(1));
       EXPECT_THAT(disk_.list("d"), IsEmpty());
     }
+}
+
+// The end of a failed save needs no memory: nothing that fails on the thread ends the process.
+TEST_F(BackgroundSaverTest, SurvivesEachAllocationThatFails) {
+  Saver saver({.files = &disk_, .clock = &clock_});
+  int64_t num_failed = 0;
+  for (const int64_t length : {1, 40}) {
+    for (int64_t first = 0;; ++first) {
+      const LogCapture log;
+      BackgroundSaver background(saver);
+      session_->run(graph_.train());
+      Snapshot snapshot = saver.snapshot(*session_);
+      const int64_t step = read_global_step(*session_);
+      int64_t count = 0;
+      std::optional<SaveTicket> ticket;
+      {
+        const FailingAllocations failing(first, length);
+        ticket = background.enqueue(std::move(snapshot), "d/model.ckpt", step);
+        ticket->wait_finished();
+        background.wait();
+        count = failing.count();
+      }
+      num_failed += ticket->error() ? 1 : 0;
+      EXPECT_THAT(finished_steps(background), ElementsAre(step));
+      if (count <= first) break;
+      ASSERT_LT(first, 20'000);
+    }
+  }
+  EXPECT_GT(num_failed, 0);
+  BackgroundSaver background(saver);
+  session_->run(graph_.train());
+  const SaveTicket ticket =
+      background.enqueue(saver.snapshot(*session_), "d/model.ckpt", read_global_step(*session_));
+  ticket.wait();
+  EXPECT_EQ(restored_step(), ticket.step());
 }
 
 // Then the location is wrong, and may soon be right.

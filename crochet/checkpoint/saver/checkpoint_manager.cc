@@ -83,23 +83,29 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   list_.set({});                                 // The manager sets its content.
   list_.set_last_preserved(list_.now() - 1, 0);  // As in TensorFlow.
   if (!on_disk.empty()) latest_ = on_disk.back();
+  try_recover(on_disk);
+}
+
+void CheckpointManager::try_recover(const std::vector<std::string>& on_disk) {
   try {
-    if (const auto state =
-            load_checkpoint_state(files, options_.directory, options_.saver.latest_filename))
-      recover(*state, on_disk);
+    const auto state =
+        load_checkpoint_state(saver_.files(), options_.directory, options_.saver.latest_filename);
+    if (state) recover(*state, on_disk);
+    is_recovered_ = true;
   } catch (const InvalidArgumentError&) {
     throw;
   } catch (const Error& error) {
+    list_.note_unread();
     log_error(fmt::format(
-        "{}: the list of checkpoints cannot be read now; existing checkpoints are kept, regardless "
-        "of policies: {}",
+        "{}: the list of checkpoints cannot be read now; until it can, existing checkpoints are "
+        "kept, regardless of policies: {}",
         options_.directory, error.what()));
   }
 }
 
 void CheckpointManager::recover(const CheckpointState& state,
                                 const std::vector<std::string>& on_disk) {
-  if (std::ranges::find(on_disk, state.model_checkpoint_path) != on_disk.end())
+  if (!has_saved_ && std::ranges::find(on_disk, state.model_checkpoint_path) != on_disk.end())
     latest_ = state.model_checkpoint_path;
   const internal::FoundHistory found = internal::find_history(
       saver_.files(), options_.directory, options_.checkpoint_name, options_.saver.latest_filename);
@@ -138,10 +144,14 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
                                       options_.directory, save_counter_));
   const int64_t number = checkpoint_number ? *checkpoint_number : save_counter_ + 1;
   const std::string path = join_path(options_.directory, options_.checkpoint_name.str());
+  if (!is_recovered_)
+    try_recover(
+        list_checkpoints(saver_.files(), options_.directory, options_.checkpoint_name.str()));
   const std::string prefix = saver_.save(session, path, number);
   if (save_counter_ < std::numeric_limits<int64_t>::max()) ++save_counter_;
   if (prefix.empty()) return prefix;
   latest_ = prefix;
+  has_saved_ = true;
   return prefix;
 }
 

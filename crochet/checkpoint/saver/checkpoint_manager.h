@@ -71,10 +71,14 @@ class CROCHET_EXPORT CheckpointManager {
   Saver& saver() { return saver_; }
 
  private:
+  // If the list cannot be read now, the next save tries again.
+  void try_recover(const std::vector<std::string>& on_disk);
   void recover(const CheckpointState& state, const std::vector<std::string>& on_disk);
   void catch_up(const CheckpointState& state, const std::vector<CheckpointRecord>& listed);
 
   const CheckpointManagerOptions options_;
+  bool is_recovered_ = false;
+  bool has_saved_ = false;
   Saver saver_;
   internal::CheckpointList& list_;  // Owned by the saver.
   std::optional<std::string> latest_;

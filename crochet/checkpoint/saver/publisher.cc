@@ -11,14 +11,17 @@
 #include "crochet/base/command_line.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle/bundle_format.h"
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/disk_space.h"
+#include "crochet/checkpoint/directory/fallback_record.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
+#include "crochet/checkpoint/file/storable_state.h"
 #include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/slice_key.h"
@@ -26,6 +29,7 @@
 #include "crochet/checkpoint/saver/rank_parts.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
@@ -119,13 +123,16 @@ void keep_what_is_known(CheckpointDirectory& directory, const std::string& prefi
   if (directory.has_links(prefix)) directory.keep(prefix, "some of its files are links");
 }
 
-std::optional<Code> code_of(const std::exception_ptr& error) {
+// Calls `step`, whose errors come from the snapshot, not from the place where it is saved. (Memory
+// that is short now may be there later.)
+template <typename Step>
+decltype(auto) judging(SaveFault fault, const Step& step) {
   try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code();
-  } catch (...) {
-    return std::nullopt;
+    return step();
+  } catch (const ResourceExhaustedError&) {
+    throw;
+  } catch (const Error&) {
+    throw SaveFailed{std::current_exception(), fault};
   }
 }
 
@@ -183,11 +190,7 @@ Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::stri
                   .stored = stored,
                   .time = 0};
     list.follow(target.directory.path());
-    if (ticket.step() != kNoStep) {
-      const std::string basename = base_name(save_path_of(ticket));
-      if (!list.learn(target.directory, basename))
-        list.do_without(target.directory.path(), basename);
-    }
+    if (ticket.step() != kNoStep) list.learn(target.directory, base_name(save_path_of(ticket)));
     target.time = list.now();
     return target;
   } catch (const NotFoundError& error) {
@@ -201,8 +204,28 @@ void Publisher::set_went_back_to(std::string which) {
   went_back_to_ = std::move(which);
 }
 
-void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check,
-                      const WhenDurable& when_durable) {
+void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempts& attempts,
+                     const WhenDurable& when_durable) {
+  std::exception_ptr error;
+  SaveAttempts::Next next = SaveAttempts::Next::kRepeat;
+  while (next == SaveAttempts::Next::kRepeat) {
+    try {
+      return attempt(source, promise, attempts.space_check(), when_durable);
+    } catch (const SaveFailed&) {
+      throw;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (source.is_lost()) throw SaveFailed{error, SaveFault::kThisSave};
+    next = attempts.after(error);
+  }
+  if (next == SaveAttempts::Next::kStop) throw SaveFailed{error, SaveFault::kThisSave};
+  if (!can_fall_back(source, promise.ticket())) throw SaveFailed{error, SaveFault::kPlace};
+  save_elsewhere(source, promise, error);
+}
+
+void Publisher::attempt(const SaveSource& source, SavePromise& promise, SpaceCheck check,
+                        const WhenDurable& when_durable) {
   const SaveTicket& ticket = promise.ticket();
   if (!source.part_prefix().empty()) return write_part(source, promise, check);
   if (is_stored_elsewhere(source, ticket)) {
@@ -213,11 +236,41 @@ void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck
   promise.begin_attempt();
   if (source.empty()) return promise.publish("");
   Target target = target_of(ticket, ticket.prefix(), list_, stored_);
+  prepare_record(save_path_of(ticket));
   // A durable checkpoint is left as it is: writing it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
   if (when_durable) when_durable();
   tidy(target, promise, writing);
+  if (std::exchange(has_used_fallback_, false)) clear_fallback_use(files_, save_path_of(ticket));
   promise.publish(target.prefix);
+}
+
+void Publisher::prepare_record(const std::string& save_path) {
+  if (fallback_dir().empty() || recorded_path_ == save_path) return;
+  recorded_path_ = save_path;
+  prepare_fallback_record(files_, save_path, fallback_dir());
+  has_used_fallback_ = true;  // Perhaps by an earlier process.
+}
+
+void Publisher::save_elsewhere(const SaveSource& source, SavePromise& promise,
+                               const std::exception_ptr& error) {
+  const SaveTicket& ticket = promise.ticket();
+  log_lazily(Severity::kError, [&] {
+    return fmt::format("saving {} failed: {}; trying the fallback directory after {} attempt{}",
+                       ticket.prefix(), describe(error), ticket.num_attempts(),
+                       ticket.num_attempts() == 1 ? "" : "s");
+  });
+  try {
+    write_to_fallback(source, promise);
+  } catch (const SaveFailed&) {
+    throw;
+  } catch (...) {
+    log_lazily(Severity::kError, [&] {
+      return fmt::format("saving {} into the fallback directory failed, too: {}", ticket.prefix(),
+                         describe(std::current_exception()));
+    });
+    throw SaveFailed{error, SaveFault::kPlace};
+  }
 }
 
 void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise) {
@@ -228,6 +281,10 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
       target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_);
   make_durable(target, source, promise, SpaceCheck::kRefuse);
   log_warning(fmt::format("{} was written as {}", ticket.prefix(), target.prefix));
+  if (ticket.step() != kNoStep) {
+    has_used_fallback_ = true;
+    record_fallback_use(files_, save_path_of(ticket), fallback_dir(), ticket.step());
+  }
   try {
     tidy(target, promise, writing);
   } catch (const Error& error) {
@@ -237,22 +294,10 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
   promise.publish(target.prefix);
 }
 
-void Publisher::write_somewhere(const SaveSource& source, SavePromise& promise) {
-  const SaveTicket& ticket = promise.ticket();
-  try {
-    return write(source, promise);
-  } catch (const Error& error) {
-    if (!can_fall_back(source, ticket) || !may_try_again(ticket.prefix(), std::current_exception()))
-      throw;
-    log_error(fmt::format("saving {} failed: {}; trying the fallback directory", ticket.prefix(),
-                          error.what()));
-  }
-  write_to_fallback(source, promise);
-}
-
 void Publisher::make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                              SpaceCheck check) {
   const Snapshot& snapshot = source.snapshot();
+  judging(SaveFault::kThisSave, [&] { return snapshot.readable(); });
   if (source.external() != nullptr) {
     source.external()->throw_if_failed();
     source.external()->add(snapshot.tensors());
@@ -267,7 +312,7 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     writer->write();
     promise.reach(SaveStage::kWritten);
     writer->write_and_sync();
-    snapshot.verify();
+    verify(snapshot);
     write_notes(target, snapshot, promise.ticket().step(),
                 {.num_bytes = writer->total_bytes(),
                  .shared_bytes = writer->linked_bytes(),
@@ -300,10 +345,18 @@ UnchangedValues Publisher::find_unchanged(FileSystem& files, const std::string& 
     fallback_stored_.forget();
   }
   UnchangedValues unchanged;
-  if (shares()) unchanged = stored.find_unchanged(files, directory_of(prefix), snapshot);
+  if (shares())
+    unchanged = judging(SaveFault::kState, [&] {
+      return stored.find_unchanged(files, directory_of(prefix), snapshot);
+    });
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(files, prefix, bytes_to_write(snapshot, unchanged));
   return unchanged;
+}
+
+// A torn snapshot is torn in every directory; the next one may be whole.
+void Publisher::verify(const Snapshot& snapshot) {
+  judging(SaveFault::kThisSave, [&] { snapshot.verify(); });
 }
 
 std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
@@ -329,7 +382,13 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
     unchanged = {};
     writer = make();
   }
-  add_all(*writer, source, selection_, num_shards, unchanged);
+  try {
+    add_all(*writer, source, selection_, num_shards, unchanged);
+  } catch (...) {
+    // If no writer could store it, that is the reason.
+    judging(SaveFault::kState, [&] { check_can_store(prefix, source); });
+    throw;
+  }
   return writer;
 }
 
@@ -365,7 +424,7 @@ void Publisher::write_bundle(const CheckpointDirectory& directory, const std::st
   // One file, since there are as many as ranks.
   const auto writer = new_writer(files, prefix, 1, stored_, source, unchanged);
   writer->write_and_sync();
-  snapshot.verify();
+  verify(snapshot);
   writer->publish();
   if (!shares()) return;
   stored_.replace_part(checkpoint, *writer, snapshot, [&](std::string_view name) {
@@ -379,7 +438,7 @@ void Publisher::adopt_files(Target& target, ExternalBundle& external, const Snap
   try {
     promise.reach(SaveStage::kWritten);
     external.sync();
-    snapshot.verify();
+    verify(snapshot);
     write_notes(target, snapshot, promise.ticket().step(),
                 {.num_bytes = external.num_bytes(), .index_crc32c = external.index_crc32c()});
     external.publish();
@@ -445,20 +504,19 @@ void Publisher::report_failed_part(const std::string& prefix,
     const auto directory = CheckpointDirectory::find(files_, directory_of(prefix));
     if (directory) internal::report_failed_part(directory->files(), prefix, error);
   } catch (const std::exception& other) {
-    log_warning(fmt::format("{}: {}", prefix, other.what()));
+    log_lazily(Severity::kWarning, [&] { return fmt::format("{}: {}", prefix, other.what()); });
   }
 }
 
-bool Publisher::may_try_again(const std::string& prefix, const std::exception_ptr& error) const {
-  const auto code = code_of(error);
-  if (code == Code::kInvalidArgument) {
-    try {
-      return !is_directory(files_, directory_of(prefix));
-    } catch (const Error&) {
-      return true;  // The directory is the problem.
-    }
+void Publisher::check_can_store(const std::string& prefix, const SaveSource& source) const {
+  StorableState state(options_.format, prefix);
+  for (const NamedTensor& named : source.snapshot().unread()) {
+    const auto [key, slice] = place_of(named.name, source, selection_);
+    if (slice == nullptr)
+      state.add(key, named.tensor);
+    else
+      state.add_slice(key, slice->full_shape, slice->slice, named.tensor);
   }
-  return code != Code::kFailedPrecondition && code != Code::kUnimplemented;
 }
 
 // A checkpoint that is durable in its own directory needs no copy in the fallback directory.

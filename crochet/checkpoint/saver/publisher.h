@@ -18,6 +18,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
 #include "crochet/checkpoint/saver/noted_metrics.h"
+#include "crochet/checkpoint/saver/save_attempts.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_options.h"
@@ -31,12 +32,6 @@ namespace crochet::inline v0::internal {
 inline constexpr int64_t kNoStep = -1;
 
 class CheckpointDirectory;
-
-// Whether a write respects the free space reported by the file system.
-enum class SpaceCheck {
-  kRefuse,  // Fails at once without room for the whole checkpoint.
-  kIgnore,  // Tries anyway: the reported free space may be wrong.
-};
 
 // Writes snapshots as checkpoints: free space, files, sidecar, state file, and the removal of older
 // ones, in their own directory or in the fallback directory. A Saver shares it with a thread that
@@ -63,27 +58,21 @@ class Publisher {
   // See Saver.
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
-  // Writes to promise.ticket().prefix(). A checkpoint that an earlier attempt made durable is not
-  // written again. Calls `when_durable` as soon as the source's elements are no longer needed, and
-  // then removes old checkpoints, which can take long.
+  // Writes to promise.ticket().prefix(), as often as `attempts` says, and then to the fallback
+  // directory, if there is one. A checkpoint that an earlier attempt made durable is not written
+  // again. Calls `when_durable` as soon as the source's elements are no longer needed, and then
+  // removes old checkpoints, which can take long.
+  // Throws: SaveFailed, with the error of the last attempt in its own directory.
   using WhenDurable = std::function<void()>;
-  void write(const SaveSource& source, SavePromise& promise, SpaceCheck check = SpaceCheck::kRefuse,
-             const WhenDurable& when_durable = {});
-  // Writes to the fallback directory. Requires: there is one; if the graph's own operations saved,
-  // they saved there.
-  void write_to_fallback(const SaveSource& source, SavePromise& promise);
-  // Calls write(), and if that fails and there is a fallback directory, write_to_fallback().
-  void write_somewhere(const SaveSource& source, SavePromise& promise);
+  void save(const SaveSource& source, SavePromise& promise, SaveAttempts& attempts,
+            const WhenDurable& when_durable = {});
+  // Throws: InvalidArgumentError for a state that no attempt could store. Does not wait for the
+  // elements.
+  void check_can_store(const std::string& prefix, const SaveSource& source) const;
 
   // The part of another rank is finally not written.
   void report_failed_part(const std::string& prefix, const std::exception_ptr& error) noexcept;
 
-  // False for an error that every attempt to write `prefix` would hit, in any directory: the state
-  // is torn, or cannot be stored. True if the directory is the problem.
-  bool may_try_again(const std::string& prefix, const std::exception_ptr& error) const;
-  // True if there is a fallback directory and the save may go there: if the graph's own operations
-  // save, the directory is already decided.
-  bool can_fall_back(const SaveSource& source, const SaveTicket& ticket) const;
   // Empty if there is no fallback directory.
   std::string fallback_dir() const;
   void set_fallback_dir(const std::string& directory);
@@ -108,7 +97,21 @@ class Publisher {
     uint32_t index_crc32c = 0;
   };
 
-  // Creates its directory if it is missing. Throws: as write().
+  // Writes to its own directory. Throws: SaveFailed for a snapshot that no attempt can save; errors
+  // of the place as they are.
+  void attempt(const SaveSource& source, SavePromise& promise, SpaceCheck check,
+               const WhenDurable& when_durable);
+  // Writes to the fallback directory, after `error`. Throws: SaveFailed with that error.
+  void save_elsewhere(const SaveSource& source, SavePromise& promise,
+                      const std::exception_ptr& error);
+  void write_to_fallback(const SaveSource& source, SavePromise& promise);
+  // So that a start finds what is in the fallback directory. Requires: writing_ is held.
+  void prepare_record(const std::string& save_path);
+  // True if there is a fallback directory and the save may go there: if the graph's own operations
+  // save, the directory is already decided.
+  bool can_fall_back(const SaveSource& source, const SaveTicket& ticket) const;
+
+  // Creates its directory if it is missing. Throws: as save().
   Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list,
                    StoredValues& stored) const;
   // Makes it durable. Removes the files left by a failure.
@@ -125,6 +128,7 @@ class Publisher {
   // `prefix` is that of the part of `checkpoint`.
   void write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
                     const std::string& checkpoint, const SaveSource& source, SpaceCheck check);
+  static void verify(const Snapshot& snapshot);
   // True if checkpoints share the values that did not change.
   bool shares() const;
   // The values that need not be written. Throws: ResourceExhaustedError if there is no room for the
@@ -158,6 +162,8 @@ class Publisher {
   std::mutex writing_;  // Held by the save that is being written. Guards what follows.
   StoredValues stored_;
   StoredValues fallback_stored_;
+  std::string recorded_path_;  // The save path for which the record of the fallback is prepared.
+  bool has_used_fallback_ = false;
 
   std::atomic<bool> is_restored_ = false;
 

@@ -11,6 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
@@ -127,7 +128,9 @@ void RankParts::remove_rest() noexcept {
       for (const auto& [rank, prefix] : prefixes_)
         if (name.starts_with(base_name(prefix) + ".")) files_->remove(join_path(directory, name));
   } catch (const std::exception& error) {
-    log_warning(fmt::format("parts of {} are not removed: {}", final_prefix_, error.what()));
+    log_lazily(Severity::kWarning, [&] {
+      return fmt::format("parts of {} are not removed: {}", final_prefix_, error.what());
+    });
   }
 }
 
@@ -149,8 +152,10 @@ void report_failed_part(FileSystem& files, const std::string& prefix,
       files.create(path)->close();  // On a full disk there may be room for a name.
     }
   } catch (const std::exception& other) {
-    log_warning(fmt::format("{}: the reason of a failure cannot be left for the chief: {}", prefix,
-                            other.what()));
+    log_lazily(Severity::kWarning, [&] {
+      return fmt::format("{}: the reason of a failure cannot be left for the chief: {}", prefix,
+                         other.what());
+    });
   }
 }
 

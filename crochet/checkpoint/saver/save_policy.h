@@ -11,7 +11,8 @@ enum class SaveOverlapPolicy {
   kNewestWins,  // It is written next; another one that was waiting is skipped.
 };
 
-// What happens after a save that could not be written, after all retries.
+// What happens after a save that could not be written, after all retries. A state that no save can
+// store (SaveFault::kState) always stops the run.
 enum class SaveErrorPolicy {
   kContinue,  // Training continues, with an error in the log; only the error of the last save is
               // thrown, at the end.

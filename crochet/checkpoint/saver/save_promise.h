@@ -30,7 +30,8 @@ class CROCHET_EXPORT SavePromise {
   void note_named();
   // Reaches kPublished.
   void publish(const std::string& location);
-  void fail(std::exception_ptr error);
+  // Has no effect on a save that has finished.
+  void fail(const std::exception_ptr& error, SaveFault fault = SaveFault::kPlace) noexcept;
 
  private:
   void note_time(SaveStage stage);

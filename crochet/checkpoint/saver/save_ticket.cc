@@ -53,6 +53,7 @@ struct SaveTicket::State {
   uint64_t shared_bytes = 0;
   int num_attempts = 0;
   std::exception_ptr error;
+  SaveFault fault = SaveFault::kNone;
   std::array<std::optional<double>, kNumStages> seconds = {0.0};
 };
 
@@ -65,6 +66,8 @@ uint64_t SaveTicket::num_bytes() const { return (*state_)->get(&State::num_bytes
 uint64_t SaveTicket::shared_bytes() const { return (*state_)->get(&State::shared_bytes); }
 int SaveTicket::num_attempts() const { return (*state_)->get(&State::num_attempts); }
 std::exception_ptr SaveTicket::error() const { return (*state_)->get(&State::error); }
+
+SaveFault SaveTicket::fault() const { return (*state_)->get(&State::fault); }
 
 bool SaveTicket::finished() const {
   const std::lock_guard lock((*state_)->mutex);
@@ -122,9 +125,15 @@ void SavePromise::reach(SaveStage stage) {
   (*ticket_.state_)->changed.notify_all();
 }
 
-void SavePromise::fail(std::exception_ptr error) {
-  (*ticket_.state_)->set(&SaveTicket::State::error, std::move(error));
-  (*ticket_.state_)->changed.notify_all();
+void SavePromise::fail(const std::exception_ptr& error, SaveFault fault) noexcept {
+  SaveTicket::State& state = ticket_.state_->unchecked();
+  {
+    const std::lock_guard lock(state.mutex);
+    if (state.finished()) return;
+    state.fault = fault;
+    state.error = error;
+  }
+  state.changed.notify_all();
 }
 
 }  // namespace crochet::inline v0

@@ -21,6 +21,15 @@ enum class SaveStage {
   kPublished,    // The state file names it, too; older ones that no policy keeps are removed.
 };
 
+// Why a save failed, as far as it matters for what follows.
+enum class SaveFault {
+  kNone,      // It has not failed.
+  kPlace,     // The directory or its disk: a later save may succeed there, or in another one.
+  kThisSave,  // Its snapshot was torn or lost, another rank failed, or a newer save took its place.
+  kState,     // The state of the program, which no save can store as it is: a name that is used
+              // twice, a type that the format does not have, a write that was not announced.
+};
+
 CROCHET_EXPORT const char* save_stage_name(SaveStage stage);
 
 // Follows one save; a SavePromise is its other side. A small value; copies follow the same save.
@@ -41,6 +50,8 @@ class CROCHET_EXPORT SaveTicket {
   bool finished() const;
   // The error with which the save failed, after all retries; null if it has not failed.
   std::exception_ptr error() const;
+  // kNone if it has not failed.
+  SaveFault fault() const;
   // Seconds from the snapshot to the stage; unset if it was not reached. For kPublished they end
   // when the state file names it, before older ones are removed.
   std::optional<double> seconds(SaveStage stage) const;

@@ -32,8 +32,8 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
           .writes_state = options.write_state};
 }
 
-// Something may write to memory that the object shares, once its address was handed out for writing:
-// then the snapshot has its own.
+// Something may write to memory that the object shares, once its address was handed out for
+// writing: then the snapshot has its own.
 Tensor unexposed(Tensor value) {
   if (!value.buffer().is_exposed() || !value.is_shared()) return value;
   if (value.dtype() == DType::kString) {
@@ -191,11 +191,13 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
   refused_.erase(prefix);
-  if (is_shared) {
-    auto parts = announce(*ranks, *this, prefix, snapshot);
-    return {std::move(snapshot), part_places(*ranks), std::move(parts)};
-  }
-  return {std::move(snapshot), std::move(external)};
+  const internal::PartPlaces places = is_shared ? part_places(*ranks) : internal::PartPlaces();
+  // What no save could store ends a run before its first step, not in the background later.
+  if (!has_checked_state_) (*publisher_)->check_can_store(prefix, {snapshot, places, ""});
+  has_checked_state_ = true;
+  if (!is_shared) return {std::move(snapshot), std::move(external)};
+  auto parts = announce(*ranks, *this, prefix, snapshot);
+  return {std::move(snapshot), places, std::move(parts)};
 }
 
 SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_prefix) const {
@@ -208,7 +210,12 @@ SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_pre
 }
 
 void Saver::write(const SaveSource& source, SavePromise& promise) {
-  (*publisher_)->write_somewhere(source, promise);
+  internal::SaveAttempts once;
+  try {
+    (*publisher_)->save(source, promise, once);
+  } catch (const internal::SaveFailed& failed) {
+    std::rethrow_exception(failed.error);
+  }
 }
 
 std::string Saver::save(Session& session, const std::string& save_path,

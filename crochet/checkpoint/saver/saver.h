@@ -244,6 +244,11 @@ class CROCHET_EXPORT Saver {
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader,
                            const std::function<void()>& initialize) const;
+  bool has_gone_back(const std::vector<internal::RestoreCandidate>& candidates,
+                     const std::string& directory, const std::string& basename) const;
+  [[noreturn]] void throw_cannot_go_back(
+      const std::string& prefix, const std::string& reason,
+      const std::vector<internal::RestoreCandidate>& others) const;
   std::vector<internal::RestoreCandidate> abandon_newer(
       std::vector<internal::RestoreCandidate>& candidates, const std::string& directory) const;
   void note_restored(const internal::RestoreCandidate& restored,
@@ -254,6 +259,7 @@ class CROCHET_EXPORT Saver {
   const ProcessBound<std::shared_ptr<internal::Publisher>> publisher_;
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;
+  mutable bool has_checked_state_ = false;  // That the first snapshot can be stored.
   mutable std::atomic<bool> unsaved_logged_ = false;
   std::shared_ptr<BackgroundSaver> background_;          // Made by the first save_async().
   std::shared_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.

@@ -243,6 +243,140 @@ TEST_F(SaverFallbackTest, ManagersRejectOne) {
       InvalidArgumentError);
 }
 
+// Whatever happens to the directory in mid-run: its disk is unmounted, it is renamed or removed.
+TEST_F(SaverFallbackTest, IsUsedIfTheLockedDirectoryIsGone) {
+  const DirectoryLock lock(files_, "d");
+  Saver saver(with({.fallback_dir = "e"}));
+  save(saver, 1);
+  files_.rename("d", "moved");
+  EXPECT_EQ(save(saver, 2), "e/m-2");
+  const SaveTicket ticket = save_in_background(saver, 3);
+  EXPECT_EQ(ticket.location(), "e/m-3");
+  EXPECT_EQ(ticket.num_attempts(), 5);
+  EXPECT_FALSE(files_.exists("d"));
+  // Another directory in its place is not the run's.
+  files_.create_directories("d");
+  EXPECT_EQ(save(saver, 4), "e/m-4");
+  EXPECT_THAT(in("d"), IsEmpty());
+  files_.rename("d", "other");
+  files_.rename("moved", "d");
+  EXPECT_EQ(save(saver, 5), "d/m-5");
+}
+
+TEST_F(SaverFallbackTest, WithoutOneALostDirectoryIsTriedAgain) {
+  const DirectoryLock lock(files_, "d");
+  Saver saver(with({}));
+  save(saver, 1);
+  files_.rename("d", "moved");
+  const SaveTicket ticket = save_in_background(saver, 2);
+  EXPECT_THROW(ticket.wait(), FailedPreconditionError);
+  EXPECT_EQ(ticket.num_attempts(), 4);
+  EXPECT_EQ(ticket.fault(), SaveFault::kPlace);
+  files_.rename("moved", "d");
+  EXPECT_EQ(save(saver, 3), "d/m-3");
+}
+
+// A start must not resume from an older checkpoint because the newer ones are on a disk that is not
+// mounted.
+class FallbackRecordTest : public SaverFallbackTest {
+ protected:
+  FallbackRecordTest() {
+    Saver saver(with({.fallback_dir = "e"}));
+    save(saver, 1);
+    break_disk("d");  // It is full: files can be renamed, but not created.
+    save(saver, 2);
+    save(saver, 4);
+    heal_disk();
+  }
+  std::optional<std::string> restored_by_next(const std::string& fallback_dir) {
+    Saver next(with({.fallback_dir = fallback_dir}));
+    return restored(next);
+  }
+  void unmount() { files_.rename("e", "unmounted"); }
+  void expect_to_stop(const std::string& fallback_dir) {
+    EXPECT_THAT([&] { restored_by_next(fallback_dir); },
+                ThrowsMessage<FailedPreconditionError>(
+                    AllOf(HasSubstr("d: the checkpoint of step 4 was saved in the fallback "
+                                    "directory e, which "),
+                          HasSubstr("to continue from d/m-1 without it, remove d/m.fallback-4"))));
+  }
+};
+
+TEST_F(FallbackRecordTest, StopsAStartThatCannotSeeTheNewest) {
+  unmount();
+  for (const char* const option : {"e", "", "other"}) expect_to_stop(option);
+  files_.create_directories("e");  // The mount point.
+  expect_to_stop("e");
+  files_.rename("e", "empty");
+  files_.create("e")->close();
+  expect_to_stop("e");
+}
+
+TEST_F(FallbackRecordTest, StopsAStartWithoutAnyCheckpoint) {
+  unmount();
+  for (const std::string& path : internal::paths_of_checkpoint(files_, "d/m-1"))
+    if (files_.exists(path)) files_.remove(path);
+  EXPECT_THAT([&] { restored_by_next("e"); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("to continue from the beginning")));
+}
+
+// Each advice of the error.
+TEST_F(FallbackRecordTest, AllowsToMountIt) {
+  unmount();
+  files_.rename("unmounted", "e");
+  EXPECT_EQ(restored_by_next("e"), "e/m-4");
+}
+
+TEST_F(FallbackRecordTest, AllowsToCopyTheCheckpoint) {
+  unmount();
+  for (const std::string& path : internal::paths_of_checkpoint(files_, "unmounted/m-4"))
+    if (files_.exists(path)) files_.link(path, "d" + path.substr(std::string("unmounted").size()));
+  EXPECT_EQ(restored_by_next("e"), "d/m-4");
+}
+
+TEST_F(FallbackRecordTest, AllowsToContinueWithoutIt) {
+  unmount();
+  files_.remove("d/m.fallback-4");
+  EXPECT_EQ(restored_by_next("e"), "d/m-1");
+}
+
+TEST_F(FallbackRecordTest, IsFollowedWithoutTheOption) {
+  EXPECT_EQ(restored_by_next(""), "e/m-4");
+  EXPECT_EQ(restored_by_next("other"), "e/m-4");
+}
+
+TEST_F(FallbackRecordTest, EndsWithTheNextCheckpointInTheOwnDirectory) {
+  {
+    Saver next(with({.fallback_dir = "e"}));
+    EXPECT_EQ(restored(next), "e/m-4");
+    EXPECT_EQ(save(next, 5), "d/m-5");
+  }
+  EXPECT_TRUE(files_.exists("d/m.fallback"));
+  EXPECT_FALSE(files_.exists("d/m.fallback-4"));
+  unmount();
+  EXPECT_EQ(restored_by_next("e"), "d/m-5");
+}
+
+// It is no longer wanted, so that nothing is missing.
+TEST_F(FallbackRecordTest, EndsIfTheRunGoesBack) {
+  const DirectoryLock lock(files_, "d");
+  const DirectoryLock fallback_lock(files_, "e");
+  Saver next(with({.fallback_dir = "e", .go_back_to = Checkpoint::at_step(1)}));
+  EXPECT_EQ(restored(next), "d/m-1");
+  EXPECT_FALSE(files_.exists("d/m.fallback-4"));
+  EXPECT_EQ(restored_by_next("e"), "d/m-1");
+}
+
+TEST_F(SaverFallbackTest, LeavesNoRecordOfItsUseIfItIsNotUsed) {
+  {
+    Saver saver(with({.fallback_dir = "e"}));
+    save(saver, 1);
+  }
+  EXPECT_EQ(read_file(files_, "d/m.fallback"), "e");
+  Saver next(with({.fallback_dir = "e"}));
+  EXPECT_EQ(restored(next), "d/m-1");
+}
+
 // A disk that reports too little free space.
 class FullDiskTest : public SaverFallbackTest {
  protected:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Saving and restoring with the graph's own operations.
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -174,9 +175,7 @@ std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Sessio
   log_operations_once(operations, session);
   const internal::Publisher& publisher = **publisher_;
   auto stored = store_at(operations, session, files(), prefix);
-  if (!stored->failed() || fallback_dir().empty() ||
-      !publisher.may_try_again(prefix, stored->error()))
-    return stored;
+  if (!stored->failed() || fallback_dir().empty()) return stored;
   log_error(fmt::format("saving {} failed: {}; trying the fallback directory", prefix,
                         describe(stored->error())));
   auto second = store_at(operations, session, files(), publisher.fallback_prefix(prefix));

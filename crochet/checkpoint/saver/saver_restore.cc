@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/listed.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/fallback_record.h"
 #include "crochet/checkpoint/directory/restore_candidates.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
@@ -131,27 +133,67 @@ RestoreReport Saver::restore_existing(Session& session, const std::string& prefi
   return restore_from(session, CheckpointReader(prefix, files()), origin, initialize);
 }
 
-// Removes those that are newer than the one to which the saver goes back, and returns them: none if
-// the newest one was saved since.
+// True if the newest checkpoint was saved after the run went back to this one: a run that is
+// started again with the same option continues from it. If its sidecar is lost, the files that are
+// set aside show it. Throws: FailedPreconditionError if nothing shows it.
+bool Saver::has_gone_back(const std::vector<RestoreCandidate>& candidates,
+                          const std::string& directory, const std::string& basename) const {
+  const RestoreCandidate& newest = candidates.back();
+  const std::string which = to_string(options().go_back_to);
+  const auto sidecar_of = [](const RestoreCandidate& each) {
+    return read_sidecar(each.directory->files(), each.prefix);
+  };
+  const auto sidecar = sidecar_of(newest);
+  if (sidecar && sidecar->went_back_to == which) {
+    log_info(fmt::format("{} was saved after the run went back to {}: it does not go back again",
+                         newest.prefix, which));
+    return true;
+  }
+  const auto has_sidecar = [&](const RestoreCandidate& each) {
+    return sidecar_of(each).has_value();
+  };
+  if (sidecar || std::ranges::none_of(candidates, has_sidecar)) return false;
+  const std::string unknown = fmt::format(
+      "{} has no sidecar, so it is not known whether it was saved after the run went back to {}",
+      newest.prefix, which);
+  if (internal::has_abandoned(files(), directory, basename)) {
+    log_warning(fmt::format(
+        "{}; as it has gone back before, it does not go back again: to do that, move the files of "
+        "this checkpoint away",
+        unknown));
+    return true;
+  }
+  throw FailedPreconditionError(fmt::format(
+      "{}: to go back, move the files of this checkpoint away; to continue from it, do not go back",
+      unknown));
+}
+
+// Leaves the checkpoint to which the saver goes back, and returns the newer ones.
 std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>& candidates,
                                                    const std::string& directory) const {
-  const Checkpoint& which = options().go_back_to;
-  if (which.is_newest()) return {};
-  const RestoreCandidate& newest = candidates.back();
-  const auto sidecar = read_sidecar(newest.directory->files(), newest.prefix);
-  if (sidecar && sidecar->went_back_to == to_string(which)) {
-    log_info(fmt::format("{} was saved after the run went back to {}: it does not go back again",
-                         newest.prefix, to_string(which)));
-    return {};
-  }
   std::vector<internal::FoundCheckpoint> found;
   for (const RestoreCandidate& each : candidates)
     found.push_back(internal::look_at_checkpoint(each.directory->files(), each.prefix));
-  const std::string chosen = internal::chosen_of(found, directory, which).prefix;
-  const auto after = std::ranges::find(candidates, chosen, &RestoreCandidate::prefix) + 1;
-  std::vector<RestoreCandidate> newer(after, candidates.end());
-  candidates.erase(after, candidates.end());
+  const std::string chosen = internal::chosen_of(found, directory, options().go_back_to).prefix;
+  const auto place = std::ranges::find(candidates, chosen, &RestoreCandidate::prefix);
+  std::vector<RestoreCandidate> newer(place + 1, candidates.end());
+  candidates = {*place};
   return newer;
+}
+
+// Of the checkpoint that was asked for. Nobody asked for another one.
+void Saver::throw_cannot_go_back(const std::string& prefix, const std::string& reason,
+                                 const std::vector<RestoreCandidate>& others) const {
+  std::vector<std::string> names;
+  for (const RestoreCandidate& each : others)
+    if (each.prefix != prefix) names.push_back(base_name(each.prefix));
+  throw DataLossError(fmt::format(
+      "{}, to which the run goes back ({}), cannot be used: {}; no file was changed; {}", prefix,
+      to_string(options().go_back_to), reason,
+      names.empty() ? "there is no other checkpoint"
+                    : fmt::format("go back to one of {}, or do not go back, to continue from the "
+                                  "newest",
+                                  internal::listed(names))));
 }
 
 std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
@@ -172,9 +214,11 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
                       directory, to_string(options().go_back_to)));
     return std::nullopt;
   }
-  internal::UnusedCheckpoints unused{.directory = directory,
-                                     .basename = basename,
-                                     .abandoned = abandon_newer(candidates, directory)};
+  const std::vector<RestoreCandidate> all = candidates;
+  const bool goes_back =
+      !options().go_back_to.is_newest() && !has_gone_back(candidates, directory, basename);
+  internal::UnusedCheckpoints unused{.directory = directory, .basename = basename};
+  if (goes_back) unused.abandoned = abandon_newer(candidates, directory);
   std::vector<RefusedCheckpoint> refused;
   std::set<std::string> tried;
   for (const RestoreCandidate& each : unused.abandoned) tried.insert(each.prefix);
@@ -194,6 +238,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       if (report != nullptr) *report = std::move(restored);
       return candidate.prefix;
     } catch (const DataLossError& error) {
+      if (goes_back) throw_cannot_go_back(candidate.prefix, error.what(), all);
       log_error(fmt::format("checkpoint {} cannot be used: {}", candidate.prefix, error.what()));
       refused.push_back({candidate.prefix, error.what()});
       unused.damaged.push_back(candidate);
@@ -246,6 +291,8 @@ void Saver::set_unused_aside() {
     set_aside(unused.damaged, internal::Unused::kDamaged);
     // From the newest on: a killed process leaves no gap.
     set_aside(unused.abandoned, internal::Unused::kAbandoned);
+    if (own && own->is_locked())
+      internal::clear_fallback_use(files(), join_path(unused.directory, unused.basename));
     if (!list_is_known || !own->is_locked()) return;
     // State files do not name checkpoints in another directory.
     const std::vector<std::string> listed = list.prefixes();

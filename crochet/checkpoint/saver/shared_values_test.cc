@@ -267,7 +267,8 @@ TEST_F(EngineVersionTest, IsNotBelievedInASnapshotThatIsNotTrusted) {
     save_checked(saver, 3, changed, 7);
     FAIL() << "nothing noticed the write";
   } catch (const FailedPreconditionError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("\"value\" was written to, but the write was not announced"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("\"value\" was written to, but the write was not announced"));
   }
   save_checked(saver, 4, changed, 8);
   EXPECT_EQ(num_links(), 0);

@@ -14,6 +14,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
@@ -95,10 +96,11 @@ void StoredValues::note_broken_promise(const std::string& name, const Snapshot& 
       fmt::format("\"{}\" was written to, but the write was not announced", name);
   if (!snapshot.is_trusted())
     throw FailedPreconditionError(
-        fmt::format("{}: it changed after the save before, and whoever writes to it promises to "
+        fmt::format("{}: it changed after the save before, and its writers promise to "
                     "announce that (see WriteFence)",
                     what));
-  log_error(fmt::format("{}: from now on, values are compared before they count as unchanged", what));
+  log_error(
+      fmt::format("{}: from now on, values are compared before they count as unchanged", what));
   believes_versions_ = false;
 }
 
@@ -221,8 +223,9 @@ void StoredValues::replace(FileSystem& files, const std::string& prefix,
     files_ = std::move(present);
     merged_.clear();
   } catch (const std::exception& error) {
-    log_warning(
-        fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what()));
+    log_lazily(Severity::kWarning, [&] {
+      return fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what());
+    });
     forget();
   }
 }
@@ -236,8 +239,9 @@ void StoredValues::replace_part(const std::string& prefix, const CheckpointWrite
     files_.assign(static_cast<size_t>(writer.num_files()), {});
     merged_ = prefix;
   } catch (const std::exception& error) {
-    log_warning(
-        fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what()));
+    log_lazily(Severity::kWarning, [&] {
+      return fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what());
+    });
     forget();
   }
 }

@@ -19,8 +19,8 @@
 namespace crochet::inline v0::internal {
 
 // How many checkpoints in a row share a data file: then one is written whole, so that neither a
-// damaged sector nor a value that was wrongly taken as unchanged reaches more of them. Less than the
-// five that are kept by default, so that those do not depend on a single file.
+// damaged sector nor a value that was wrongly taken as unchanged reaches more of them. Less than
+// the five that are kept by default, so that those do not depend on a single file.
 inline constexpr int kMaxSharing = 4;
 
 // What a save need not write, because the checkpoint before it has it.
@@ -46,7 +46,7 @@ struct UnchangedValues {
 // value without a version, such as a new copy each time, is therefore shared from the third
 // checkpoint on.
 //
-// A version is a promise by whoever writes to the value. It is not believed if the snapshot is not
+// A version is a promise by the writers of the value. It is not believed if the snapshot is not
 // trusted, for a checkpoint that is written whole, and once a promise was found broken.
 //
 // At most kMaxSharing checkpoints in a row share a file. The first one of a process is whole, and

@@ -146,13 +146,43 @@ TEST_F(UnreadHistoryTest, AStateFileMayBecomeReadableAtTheFirstSave) {
 TEST_F(UnreadHistoryTest, WithoutItAllExistingCheckpointsAreKept) {
   prepare(files_);
   Saver saver(with({.max_to_keep = 1}, files_));
-  files_.refuse("d/checkpoint", 2);
+  files_.refuse("d/checkpoint", 3);
   saver.restore_newest(*session_, "d", "m");
   for (const int64_t step : {150, 160}) saver.save(*session_, "d/m", step);
-  EXPECT_TRUE(log_.contains("d: existing checkpoints are kept, regardless of policies"));
+  EXPECT_TRUE(log_.contains("until it can, existing checkpoints are kept, regardless of policies"));
   EXPECT_THAT(there(), IsSupersetOf(kThere));
   EXPECT_THAT(there(), Not(Contains("d/m-150")));  // The policies apply to later checkpoints.
-  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/m-160");
+}
+
+// One failed read keeps no checkpoint forever.
+TEST_F(UnreadHistoryTest, OnceItCanBeReadThePoliciesApplyAgain) {
+  prepare(files_);
+  Saver saver(with({.max_to_keep = 1}, files_));
+  files_.refuse("d/checkpoint", 3);
+  saver.restore_newest(*session_, "d", "m");
+  for (const int64_t step : {150, 160, 170}) saver.save(*session_, "d/m", step);
+  EXPECT_THAT(there(), Not(Contains("d/m-140")));
+  EXPECT_THAT(there(), Not(Contains("d/m-160")));
+  EXPECT_THAT(there(), IsSupersetOf(kToStay));
+  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/m-170");
+}
+
+// Nor in later runs: the state file, which lists them, is not replaced before.
+TEST_F(UnreadHistoryTest, ALaterRunFindsThem) {
+  prepare(files_);
+  {
+    Saver saver(with({.max_to_keep = 1}, files_));
+    files_.refuse("d/checkpoint", 3);
+    saver.restore_newest(*session_, "d", "m");
+    for (const int64_t step : {150, 160}) saver.save(*session_, "d/m", step);
+  }
+  files_.refuse("", 0);
+  Saver next(with({.max_to_keep = 1}, files_));
+  EXPECT_EQ(next.restore_newest(*session_, "d", "m"), "d/m-160");
+  next.save(*session_, "d/m", 170);
+  EXPECT_THAT(there(), Not(Contains("d/m-140")));
+  EXPECT_THAT(there(), Not(Contains("d/m-160")));
+  EXPECT_THAT(there(), IsSupersetOf(kToStay));
 }
 
 // Its list is not lost when a damaged checkpoint is set aside.
@@ -211,8 +241,11 @@ TEST_F(UnreadHistoryTest, AManagerRemovesNothingItCannotRead) {
   EXPECT_TRUE(log_.contains("kept, regardless of policies: d/checkpoint: broken"));
   EXPECT_EQ(second.latest_checkpoint(), "d/ckpt-1");
   EXPECT_THAT(second.checkpoints(), IsEmpty());
-  for (int i = 0; i < 2; ++i) second.save(*session_);
-  EXPECT_THAT(list_checkpoints(files_, "d", "ckpt"), ElementsAre("d/ckpt-1", "d/ckpt-3"));
+  files_.refuse("d/checkpoint", 1);
+  second.save(*session_);
+  EXPECT_THAT(list_checkpoints(files_, "d", "ckpt"), ElementsAre("d/ckpt-1", "d/ckpt-2"));
+  second.save(*session_);  // It can be read again.
+  EXPECT_THAT(list_checkpoints(files_, "d", "ckpt"), ElementsAre("d/ckpt-3"));
 }
 
 // After a kill, the sidecar and the state file may disagree.

@@ -11,6 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/base/page.h"
 
 namespace crochet::inline v0::local {
@@ -99,7 +100,8 @@ void SpareMemory::make_all() noexcept {
       state_->by_size[size].buffers.push_front(std::move(buffer));
     }
   } catch (const std::exception& error) {
-    log_debug(fmt::format("no memory is allocated ahead: {}", error.what()));
+    log_lazily(Severity::kDebug,
+               [&] { return fmt::format("no memory is allocated ahead: {}", error.what()); });
   }
 }
 

@@ -139,6 +139,8 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
   if (background_) background_->wait();  // For the saves of an earlier session.
   const int64_t step = read_global_step(session);
+  for (const MetricSource& source : options_.metrics)
+    if (source.resume_at) source.resume_at(step);
   saver().check_complete(session);
   saver().set_fallback_dir(options_.fallback_dir);
   last_saved_step_.reset();

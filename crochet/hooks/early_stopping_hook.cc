@@ -68,6 +68,7 @@ EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Threshold thres
 void EarlyStoppingHook::after_create_session(Session& session, Coordinator& coordinator) {
   PeriodicHook::after_create_session(session, coordinator);
   last_source_step_.reset();
+  if (metric_.source.resume_at) metric_.source.resume_at(read_global_step(session));
 }
 
 std::optional<MetricPoint> EarlyStoppingHook::newest(int64_t step, const FetchValues& values) {

@@ -158,6 +158,24 @@ TEST_F(EvaluationHookTest, EarlyStoppingReadsMetricsOfAnotherProcess) {
   session.close();
 }
 
+// The run went back to step 0; the points were found in the part that it abandoned.
+TEST_F(EvaluationHookTest, EarlyStoppingIgnoresPointsOfAnAbandonedRun) {
+  SummaryWriter evaluator("elsewhere", files_, clock_);
+  evaluator.add_scalar("accuracy", 0.9, 10);
+  evaluator.add_scalar("accuracy", 0.9, 20);
+  clock_.advance(std::chrono::seconds(1));
+  const MetricSource source = metric_in_directory("elsewhere", "accuracy", &files_);
+  MonitoredSession session =
+      this->session({stop_if_higher_hook(source, 0.8, {.run_every_steps = 1})});
+  run(session, 15);
+  EXPECT_FALSE(session.should_stop());
+  EXPECT_FALSE(source.newest());
+  evaluator.add_scalar("accuracy", 0.85, 10);  // The step that was made again.
+  run(session, 1);
+  EXPECT_TRUE(session.should_stop());
+  session.close();
+}
+
 TEST_F(EvaluationHookTest, ForgetsMetricsOfLostSteps) {
   const auto hook = std::make_shared<EvaluationHook>(every_steps(2));
   MonitoredSession session = this->session({hook});

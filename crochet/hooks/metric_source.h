@@ -24,6 +24,10 @@ struct MetricSource {
   std::string name = {};
   // Returns the newest point; nothing before the first. Called on the training thread.
   std::function<std::optional<MetricPoint>()> newest = {};
+  // Notifies the source that a session begins after `step` steps: points of later steps that there
+  // are now belong to steps that are lost, and it no longer returns them. Hooks call it whenever a
+  // session is created. Empty: a point is used if its step is not a later one.
+  std::function<void(int64_t step)> resume_at = {};
 };
 
 // The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.

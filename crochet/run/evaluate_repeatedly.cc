@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/evaluate_repeatedly.h"
 
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/hooks/evaluation_hook.h"
 #include "crochet/io/path.h"
-#include "crochet/summary/summary_writer.h"
+#include "crochet/run/evaluation_curve.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -64,9 +65,9 @@ class CheckpointEvaluator {
         files_(options.files ? *options.files : FileSystem::posix()),
         clock_(options.clock ? *options.clock : Clock::real()),
         scaffold_(options.scaffold ? options.scaffold : std::make_shared<Scaffold>()),
-        writer_(SummaryWriter::for_directory(
+        curve_(
             options.eval_dir.empty() ? join_path(options.checkpoint_dir, "eval") : options.eval_dir,
-            files_, clock_)) {
+            files_, clock_) {
     if (!scaffold_->saver)
       scaffold_->saver = std::make_shared<Saver>(
           SaverOptions{.allow_surplus = true, .files = &files_, .clock = &clock_});
@@ -80,6 +81,7 @@ class CheckpointEvaluator {
                                      .checkpoint_basename = options_.checkpoint_basename,
                                      .which = options_.which,
                                      .all_checkpoints = options_.all_checkpoints,
+                                     .is_done = [this](const auto& each) { return is_known(each); },
                                      .final_step = options_.final_step,
                                      .stop = options_.stop,
                                      .files = &files_,
@@ -87,8 +89,10 @@ class CheckpointEvaluator {
     while (!is_done()) {
       const auto prefix = checkpoints.next();
       if (!prefix) break;
-      if (auto metrics = evaluate(*prefix)) note(step_of(*prefix), *std::move(metrics));
+      const double time = curve_.time_of(*prefix);
+      if (auto metrics = evaluate(*prefix)) note(*prefix, time, *std::move(metrics));
     }
+    if (!report_.last_step) std::tie(report_.last_step, report_.metrics) = known_;
     return std::move(report_);
   }
 
@@ -123,11 +127,18 @@ class CheckpointEvaluator {
     return metrics;
   }
 
-  void note(int64_t step, Metrics metrics) {
-    // An earlier evaluator may have seen this step, and later steps that the job has lost since.
-    if (!report_.last_step || step <= *report_.last_step) writer_->start_session(step - 1);
-    internal::report_metrics(step, metrics, "", writer_.get());
-    writer_->flush();
+  // True for a checkpoint that an earlier evaluator has evaluated.
+  bool is_known(const std::string& prefix) {
+    const std::optional<Metrics> metrics = curve_.find(prefix);
+    if (metrics && known_.first.value_or(-1) < step_of(prefix))
+      known_ = {step_of(prefix), *metrics};
+    return metrics.has_value();
+  }
+
+  void note(const std::string& prefix, double time, Metrics metrics) {
+    const int64_t step = step_of(prefix);
+    internal::report_metrics(step, metrics, "", nullptr);
+    curve_.add(prefix, time, metrics);
     ++report_.num_evaluations;
     report_.last_step = step;
     report_.metrics = std::move(metrics);
@@ -138,7 +149,9 @@ class CheckpointEvaluator {
   FileSystem& files_;
   Clock& clock_;
   const std::shared_ptr<Scaffold> scaffold_;
-  const std::shared_ptr<SummaryWriter> writer_;
+  internal::EvaluationCurve curve_;
+  // The last step that an earlier evaluator has evaluated, and its metrics.
+  std::pair<std::optional<int64_t>, Metrics> known_;
   EvaluationReport report_;
 };
 

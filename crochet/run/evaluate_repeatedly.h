@@ -27,7 +27,8 @@ struct EvaluateRepeatedlyOptions {
   // Which checkpoints to evaluate; see CheckpointsIteratorOptions.
   Checkpoint which = Checkpoint::newest();
   bool all_checkpoints = false;
-  // Where the curves of the metrics are written. Default: `<checkpoint_dir>/eval`.
+  // Where the curves of the metrics are written: a directory of this evaluator alone. Default:
+  // `<checkpoint_dir>/eval`.
   std::string eval_dir = {};
   // Where the session runs; see Graph::new_session.
   std::string master = {};
@@ -69,11 +70,16 @@ struct EvaluationReport {
 //
 // Returns once the final step or the maximum number of evaluations is reached, no new checkpoint
 // arrives in time, it is stopped, or a signal asks the process to end. A checkpoint that is
-// damaged, or that the job removes while it is read, is skipped with a warning. If the job resumes
-// from an older checkpoint after a crash, the metrics of later steps are revoked.
+// damaged, or that the job removes while it is read, is skipped with a warning.
 //
-// Throws: InvalidArgumentError for a checkpoint that does not match the graph; what `evaluate`
-// throws, but FailedPreconditionError for an OutOfRangeError or StopIteration.
+// An evaluator that is started again continues its curves. With all_checkpoints, it leaves out
+// those that it has evaluated: to evaluate them again, use another eval_dir. A point is withdrawn
+// only if its checkpoint was replaced or lost, because the job resumed from an older one after a
+// crash; those of checkpoints that retention has removed stay.
+//
+// Throws: InvalidArgumentError for a checkpoint that does not match the graph, and an eval_dir with
+// the curves of another program; FailedPreconditionError for one that another evaluator uses now;
+// what `evaluate` throws, but FailedPreconditionError for an OutOfRangeError or StopIteration.
 CROCHET_EXPORT EvaluationReport
 evaluate_repeatedly(const EvaluateRepeatedlyOptions& options,
                     const std::function<Metrics(MonitoredSession& session)>& evaluate);

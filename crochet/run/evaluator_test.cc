@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/evaluator.h"
 
+#include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
@@ -10,9 +12,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/run/loop.h"
+#include "crochet/summary/summary_writer.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
@@ -210,9 +215,87 @@ TEST_F(EvaluatorTest, RevokesMetricsOfStepsThatTheJobLost) {
   for (const int64_t step : {4, 5})
     remove_checkpoint(files_, fmt::format("run/model.ckpt-{}", step));
   files_.remove("run/checkpoint");
+  clock_.advance(std::chrono::seconds(1));
   train_to(2);
   evaluate(options());
   EXPECT_THAT(curve(), ElementsAre(Pair(2, 2)));
+}
+
+TEST_F(EvaluatorTest, ARestartLeavesOutWhatItHasEvaluated) {
+  train_to(5, [&](int64_t) { clock_.advance(std::chrono::seconds(1)); });
+  EvaluatorOptions all = options();
+  all.all_checkpoints = true;
+  all.max_number_of_evaluations = 1;
+  EXPECT_EQ(evaluate(all).last_step, 4);
+  all.max_number_of_evaluations.reset();
+  EXPECT_EQ(evaluate(all).num_evaluations, 1);
+  const std::string lines = read_file(files_, "run/eval/metrics.jsonl");
+  const EvaluationReport third = evaluate(all);
+  EXPECT_EQ(third.num_evaluations, 0);
+  EXPECT_EQ(third.last_step, 5);
+  EXPECT_THAT(third.metrics, ElementsAre(Pair("count", 5)));
+  EXPECT_EQ(read_file(files_, "run/eval/metrics.jsonl"), lines);
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 2);
+  EXPECT_THAT(curve(), ElementsAre(Pair(4, 4), Pair(5, 5)));
+}
+
+TEST_F(EvaluatorTest, KeepsThePointsOfCheckpointsThatRetentionHasRemoved) {
+  const auto tick = [&](int64_t) { clock_.advance(std::chrono::seconds(1)); };
+  train_to(3, tick);
+  set_pinned(files_, "run/model.ckpt-2", true);
+  EvaluatorOptions all = options();
+  all.all_checkpoints = true;
+  evaluate(all);
+  train_to(9, tick);  // Keeps 2, 8 and 9.
+  evaluate(options());
+  evaluate(all);
+  EXPECT_THAT(curve(), ElementsAre(Pair(2, 2), Pair(3, 3), Pair(8, 8), Pair(9, 9)));
+}
+
+TEST_F(EvaluatorTest, KeepsThePointsOfAnotherEvaluatorThatUsedItsDirectory) {
+  train_to(3);
+  evaluate(options());
+  int64_t count = -1;
+  Evaluator other(options());
+  other.track("model/count", count);
+  other.run([&] { return Metrics{{"twice", 2.0 * static_cast<double>(count)}}; });
+  EXPECT_THAT(read_eval_metrics(files_, "run/eval"),
+              ElementsAre(Pair(3, Metrics{{"count", 3}, {"twice", 6}})));
+}
+
+TEST_F(EvaluatorTest, EvaluatesACheckpointThatWasReplaced) {
+  train_to(3);
+  EvaluatorOptions all = options();
+  all.all_checkpoints = true;
+  evaluate(all);
+  for (const int64_t step : {2, 3})
+    remove_checkpoint(files_, fmt::format("run/model.ckpt-{}", step));
+  files_.remove("run/checkpoint");
+  clock_.advance(std::chrono::seconds(1));
+  train_to(3);
+  EXPECT_EQ(evaluate(all).num_evaluations, 2);
+  EXPECT_THAT(curve(), ElementsAre(Pair(2, 2), Pair(3, 3)));
+}
+
+TEST_F(EvaluatorTest, RefusesADirectoryWithTheCurvesOfAnotherProgram) {
+  SummaryWriter("run", files_, clock_).add_scalar("loss", 0.5, 1);
+  EvaluatorOptions same = options();
+  same.eval_dir = "run";
+  EXPECT_THAT([&] { evaluate(same); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("such as run/eval")));
+  train_to(1);
+  same.eval_dir = "run/eval";  // As the message advises.
+  EXPECT_EQ(evaluate(same).num_evaluations, 1);
+}
+
+TEST_F(EvaluatorTest, RefusesADirectoryThatAnotherEvaluatorUsesNow) {
+  train_to(1);
+  const DirectoryLock other(files_, "run/eval");
+  EXPECT_THAT([&] { evaluate(options()); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("such as run/eval-2")));
+  EvaluatorOptions elsewhere = options();
+  elsewhere.eval_dir = "run/eval-2";
+  EXPECT_EQ(evaluate(elsewhere).num_evaluations, 1);
 }
 
 TEST_F(EvaluatorTest, EndsAfterNEvaluations) {

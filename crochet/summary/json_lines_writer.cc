@@ -60,11 +60,19 @@ std::string key_for(const std::string& tag) {
   return is_taken ? tag + "_" : tag;
 }
 
-void append_line(WritableFile& file, const Json& object) {
+std::string line_of(const Json& object) {
   constexpr int kOneLine = -1;
-  const std::string line =
-      object.dump(kOneLine, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + '\n';
-  file.append(std::string_view(line));
+  return object.dump(kOneLine, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string line_of(int64_t step, double time, std::span<const SummaryValue> values) {
+  Json object{{"step", step}, {"time", time}};
+  for (const SummaryValue& value : values) object[key_for(value.tag)] = json_of(value);
+  return line_of(object);
+}
+
+std::string resumed_line(int64_t step, double time) {
+  return line_of(Json{{"resumed_at", step}, {"time", time}});
 }
 
 // More than any line: a longer one was not left by a killed run.
@@ -128,13 +136,19 @@ JsonLinesWriter::JsonLinesWriter(FileSystem& files, std::string path)
 }
 
 void JsonLinesWriter::write(int64_t step, double time, std::span<const SummaryValue> values) {
-  Json object{{"step", step}, {"time", time}};
-  for (const SummaryValue& value : values) object[key_for(value.tag)] = json_of(value);
-  append_line(*file_, object);
+  file_->append(std::string_view(line_of(step, time, values)));
 }
 
 void JsonLinesWriter::write_resumed(int64_t step, double time) {
-  append_line(*file_, Json{{"resumed_at", step}, {"time", time}});
+  file_->append(std::string_view(resumed_line(step, time)));
+}
+
+void JsonLinesWriter::replace_from(
+    int64_t step, double time,
+    std::span<const std::pair<int64_t, std::vector<SummaryValue>>> points) {
+  std::string lines = resumed_line(step - 1, time);
+  for (const auto& [each, values] : points) lines += line_of(each, time, values);
+  file_->append(std::string_view(lines));
 }
 
 void JsonLinesWriter::sync() {

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
@@ -42,6 +44,9 @@ class CROCHET_EXPORT JsonLinesWriter {
 
   void write(int64_t step, double time, std::span<const SummaryValue> values);
   void write_resumed(int64_t step, double time);
+  // Invalidates the lines of `step` and later steps, and writes these instead, in one append.
+  void replace_from(int64_t step, double time,
+                    std::span<const std::pair<int64_t, std::vector<SummaryValue>>> points);
   // Returns once every line would survive a power cut.
   void sync();
 

@@ -22,4 +22,16 @@ using Metrics = std::map<std::string, double>;
 CROCHET_EXPORT std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files,
                                                             const std::string& eval_dir);
 
+namespace internal {
+
+// The same with the time at which each step's last value was written, in seconds since 1970-01-01
+// UTC.
+struct TimedMetrics {
+  Metrics metrics = {};
+  double time = 0;
+};
+CROCHET_EXPORT std::map<int64_t, TimedMetrics> read_timed_metrics(FileSystem& files,
+                                                                  const std::string& eval_dir);
+
+}  // namespace internal
 }  // namespace crochet::inline v0

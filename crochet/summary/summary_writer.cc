@@ -128,6 +128,28 @@ void SummaryWriter::add_scalar(std::string_view tag, double value, int64_t step)
   add_values(step, std::span(&point, 1));
 }
 
+void SummaryWriter::replace_from(int64_t step, std::span<const StepScalars> points) {
+  const double time = clock_.wall_time();
+  std::vector<std::pair<int64_t, std::vector<SummaryValue>>> lines;
+  for (const StepScalars& each : points)
+    lines.emplace_back(each.step, values_of(each.in_json_lines));
+  locked([&] {
+    const bool in_events = attempt(events_, [&] {
+      // Twice: TensorBoard's dashboards ignore the first start of a directory.
+      for (int i = 0; i < 2; ++i)
+        events().write({.wall_time = time,
+                        .step = step,
+                        .session_log = SessionLogEntry{.status = SessionLog::kStart}});
+      for (const StepScalars& each : points)
+        events().write({.wall_time = time, .step = each.step, .values = values_of(each.in_events)});
+      events().flush();
+    });
+    const bool in_lines =
+        attempt(json_lines_, [&] { json_lines().replace_from(step, time, lines); });
+    if (!in_events || !in_lines) dropped_values_ += std::ssize(points);
+  });
+}
+
 void SummaryWriter::add_histogram(std::string_view tag, const Tensor& values, int64_t step) {
   const SummaryValue value{.tag = std::string(tag), .histogram = make_histogram(values)};
   add_values(step, std::span(&value, 1));

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
@@ -28,6 +29,13 @@ class JsonLinesWriter;
 struct Scalar {
   std::string tag = {};
   double value = 0;
+};
+
+// The points of one step: those for TensorBoard, and those for metrics.jsonl.
+struct StepScalars {
+  int64_t step = 0;
+  std::vector<Scalar> in_events = {};
+  std::vector<Scalar> in_json_lines = {};
 };
 
 // Writes a run's metrics into a directory, twice: as an events file for
@@ -81,6 +89,9 @@ class CROCHET_EXPORT SummaryWriter {
   void add_scalars(int64_t step, std::span<const Scalar> in_events,
                    std::span<const Scalar> in_json_lines);
   void add_scalar(std::string_view tag, double value, int64_t step);
+  // Withdraws all that the directory has for `step` and later steps, and adds these points instead,
+  // at once: a process that is killed meanwhile leaves the old ones or the new ones in a file.
+  void replace_from(int64_t step, std::span<const StepScalars> points);
   // Adds the distribution of the tensor's elements. Throws: as make_histogram().
   void add_histogram(std::string_view tag, const Tensor& values, int64_t step);
   // Adds a text in Markdown, or a tensor of strings, which TensorBoard shows as a table.

@@ -46,6 +46,33 @@ void run_until(const std::string& directory, int64_t fails_at) {
   });
 }
 
+// An evaluator is started again and again, while its job goes back once: the point of step 40 is
+// withdrawn, and that of step 10, whose checkpoint is removed, is not.
+void evaluate(const std::string& job) {
+  const auto train_to = [&](int64_t last_step, const Checkpoint& which) {
+    int64_t count = 0;
+    Loop loop({.checkpoint_dir = job,
+               .restore = {.which = which},
+               .save_checkpoint_steps = 10,
+               .max_to_keep = 2,
+               .hooks = {StopAtStepHook({.last_step = last_step})}});
+    loop.track("count", count);
+    loop.run([&] { ++count; });
+  };
+  const auto evaluate_all = [&] {
+    int64_t count = 0;
+    Evaluator evaluator({.checkpoint_dir = job, .all_checkpoints = true, .timeout_secs = 0.0});
+    evaluator.track("count", count);
+    evaluator.run([&] { return Metrics{{"count", static_cast<double>(count)}}; });
+  };
+  for (const int64_t last_step : {10, 20, 20, 40}) {
+    train_to(last_step, Checkpoint::newest());
+    evaluate_all();
+  }
+  train_to(35, Checkpoint::at_step(30));
+  evaluate_all();
+}
+
 }  // namespace
 }  // namespace crochet
 
@@ -55,4 +82,5 @@ int main(int, char** argv) {
   } catch (const std::runtime_error&) {  // The second run resumes from the last checkpoint.
   }
   crochet::run_until(argv[1], -1);
+  crochet::evaluate(std::string(argv[1]) + "/evaluated");
 }

@@ -115,6 +115,10 @@ std::vector<CheckpointsIterator::Identity> CheckpointsIterator::candidates() {
   std::erase_if(damaged_, is_gone);
   std::erase_if(candidates, [&](const Identity& each) { return contains(damaged_, each); });
   if (options_.all_checkpoints) {
+    if (options_.is_done)
+      std::ranges::copy_if(candidates, std::back_inserter(returned_), [&](const Identity& each) {
+        return !contains(returned_, each) && options_.is_done(each.first);
+      });
     std::erase_if(candidates, [&](const Identity& each) { return contains(returned_, each); });
     std::ranges::reverse(candidates);
   }

@@ -33,6 +33,9 @@ struct CheckpointsIteratorOptions {
   // Instead, every checkpoint, in the order of the steps: also those that a newer one supersedes
   // before they are returned, as long as the job keeps them.
   bool all_checkpoints = false;
+  // With all_checkpoints: true for those to leave out, which an earlier process has handled. Asked
+  // with the prefix. Empty: none.
+  std::function<bool(const std::string& prefix)> is_done = {};
   // The last step of the job: the iteration ends when there is a checkpoint of this step or a later
   // one, and nothing new to return.
   std::optional<int64_t> final_step = {};

@@ -16,6 +16,7 @@
 #include <fmt/chrono.h>
 
 #include "crochet/base/escape.h"
+#include "crochet/base/internal/blocked_signal.h"
 #include "crochet/base/internal/process_owner.h"
 
 namespace crochet::inline v0 {
@@ -162,6 +163,7 @@ void log_to_stderr(Severity severity, std::string_view message) {
   const std::string line =
       fmt::format("{} {:%F %T} {}\n", letter, fmt::localtime(std::time(nullptr)),
                   internal::escape_text(message));
+  const internal::BlockedSignal no_signal(SIGPIPE);  // If nobody reads it any more.
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

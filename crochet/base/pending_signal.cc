@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/pending_signal.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/signal_request.h"
 #include "crochet/base/log.h"
 
 namespace crochet::inline v0 {
@@ -19,10 +21,24 @@ namespace {
 std::atomic<int> the_pending_signal = 0;
 // Time of the steady clock, which a signal handler may read.
 std::atomic<int64_t> the_signals_nanoseconds = 0;
+// The last request: its signal, its time, and how many there were.
+std::atomic<int> the_last_request = 0;
+std::atomic<int64_t> the_last_requests_nanoseconds = 0;
+std::atomic<int> num_requests = 0;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 int64_t nanoseconds_now() noexcept {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A person at a terminal sends these.
+bool is_of_a_person(int signal) { return signal == SIGINT || signal == SIGQUIT; }
+
+void begin_request(int signal, int64_t nanoseconds) noexcept {
+  the_signals_nanoseconds.store(nanoseconds);
+  the_last_requests_nanoseconds.store(nanoseconds);
+  the_last_request.store(signal);
+  num_requests.store(1);
 }
 
 }  // namespace
@@ -30,8 +46,25 @@ int64_t nanoseconds_now() noexcept {
 int pending_signal() noexcept { return the_pending_signal.load(std::memory_order_relaxed); }
 
 void set_pending_signal(int signal) noexcept {
-  if (pending_signal() == 0) the_signals_nanoseconds.store(nanoseconds_now());
+  if (pending_signal() == 0) begin_request(signal, nanoseconds_now());
   the_pending_signal.store(signal);
+}
+
+bool internal::note_signal(int signal) noexcept {
+  return note_signal_at(signal, nanoseconds_now());
+}
+
+bool internal::note_signal_at(int signal, int64_t nanoseconds) noexcept {
+  if (pending_signal() == 0) {
+    begin_request(signal, nanoseconds);
+    the_pending_signal.store(signal);
+    return false;
+  }
+  constexpr int64_t kOne = std::chrono::nanoseconds(kOneRequest).count();
+  if (nanoseconds - the_last_requests_nanoseconds.load() <= kOne) return false;
+  the_last_requests_nanoseconds.store(nanoseconds);
+  const bool is_same = the_last_request.exchange(signal) == signal;
+  return ++num_requests >= 3 || (is_same && is_of_a_person(signal));
 }
 
 Clock::Duration pending_signal_age() noexcept {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/signal_request.h"
 
 namespace crochet {
 namespace {
@@ -37,6 +38,31 @@ TEST_F(PendingSignalTest, CutsLongWorkShort) {
               ThrowsMessage<CancelledError>("restoring cut short by SIGTERM"));
   set_pending_signal(0);
   EXPECT_NO_THROW(throw_if_signalled("restoring"));
+}
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+TEST_F(PendingSignalTest, SeveralSignalsWithinASecondAreOneRequest) {
+  EXPECT_FALSE(internal::note_signal_at(SIGUSR1, 0));
+  for (const int signal : {SIGTERM, SIGINT, SIGINT, SIGTERM, SIGTERM})
+    EXPECT_FALSE(internal::note_signal_at(signal, kSecond));
+  EXPECT_EQ(pending_signal(), SIGUSR1);
+}
+
+TEST_F(PendingSignalTest, APersonEndsTheProcessByAskingAgain) {
+  EXPECT_FALSE(internal::note_signal_at(SIGINT, 0));
+  EXPECT_FALSE(internal::note_signal_at(SIGINT, kSecond));
+  EXPECT_TRUE(internal::note_signal_at(SIGINT, kSecond + 1));
+}
+
+TEST_F(PendingSignalTest, AProgramEndsTheProcessByTheThirdRequest) {
+  EXPECT_FALSE(internal::note_signal_at(SIGUSR1, 0));
+  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 2 * kSecond));
+  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 3 * kSecond));  // Part of the second.
+  EXPECT_TRUE(internal::note_signal_at(SIGTERM, 4 * kSecond));
+  set_pending_signal(0);  // A new request begins to count again.
+  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 9 * kSecond));
+  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 19 * kSecond));
 }
 
 TEST_F(PendingSignalTest, HasAName) {

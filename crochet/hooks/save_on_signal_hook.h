@@ -23,7 +23,7 @@ class SignalHandlers;
 //
 // Signals that arrive during one step make one save. The handlers are installed in begin; the
 // previous ones are restored in end, on_error and the destructor: outside a run, SIGUSR1 ends the
-// process.
+// process. A signal that the process ignores when the run begins stays ignored.
 class CROCHET_EXPORT SaveOnSignalHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for no signals, or one that cannot be handled.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
 namespace crochet::inline v0::internal {
@@ -45,6 +46,12 @@ SignalHandlers::SignalHandlers(const std::vector<int>& signals, void (*handler)(
 SignalHandlers::~SignalHandlers() { restore(); }
 
 void SignalHandlers::add(int signal, void (*handler)(int)) {
+  struct sigaction present = {};
+  ::sigaction(signal, nullptr, &present);
+  if (present.sa_handler == SIG_IGN) {
+    log_info(fmt::format("{} stays ignored, as the process was started", signal_name(signal)));
+    return;
+  }
   if (handled_signals[static_cast<size_t>(signal)].exchange(true))
     throw FailedPreconditionError(
         fmt::format("{} is handled by another hook for signals", signal_name(signal)));

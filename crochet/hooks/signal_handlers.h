@@ -12,7 +12,8 @@ namespace crochet::inline v0::internal {
 // Throws: InvalidArgumentError, which names `hook`, for no signals or one that cannot be handled.
 void check_signals(const char* hook, const std::vector<int>& signals);
 
-// Handlers of signals; its destructor restores the previous ones.
+// Handlers of signals, except of those that are ignored now: who started the program with nohup, or
+// in the background of a shell, wants that. Its destructor restores the previous ones.
 class SignalHandlers {
  public:
   // Throws: FailedPreconditionError if another object of this class handles one of them now.

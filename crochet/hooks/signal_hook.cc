@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "crochet/base/internal/signal_request.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/signal_handlers.h"
 
@@ -15,9 +16,7 @@ namespace {
 
 extern "C" void crochet_handle_signal(int signal) {
   const int saved_errno = errno;
-  if (pending_signal() == 0) {
-    set_pending_signal(signal);
-  } else {
+  if (internal::note_signal(signal)) {
     // The signal is blocked while this runs: its default action follows on return.
     ::signal(signal, SIG_DFL);
     ::raise(signal);

@@ -16,7 +16,10 @@ class SignalHandlers;
 }  // namespace internal
 
 // Ends a run cleanly when the process receives one of these signals: the step is finished, the
-// state saved, hooks end. A second signal has its default effect and ends the process at once.
+// state saved, hooks end. Launchers and batch systems send several signals for one request, so
+// those of the next second change nothing. To end the process at once, without its last save, press
+// Ctrl-C again after more than a second, or send a third signal, each more than a second after the
+// one before. A signal that the process ignores when the run begins, as under nohup, stays ignored.
 //
 //   Loop loop({.hooks = {SignalHook({SIGINT, SIGTERM}), ...}});
 //   const RunReport report = loop.run(body);

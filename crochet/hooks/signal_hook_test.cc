@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/signal_request.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/scripted_session.h"
@@ -78,25 +79,40 @@ TEST_F(SignalHookTest, StartsNoRunIfASignalIsPending) {
   session.close();
 }
 
+void ignore_it(int) {}
+
 TEST_F(SignalHookTest, RestoresThePreviousHandlers) {
-  ::signal(SIGUSR1, SIG_IGN);
+  ::signal(SIGUSR1, ignore_it);
   const auto former = handler_of(SIGUSR2);
   {
     MonitoredSession session(creator(), {SignalHook({SIGUSR1, SIGUSR2})});
-    EXPECT_NE(handler_of(SIGUSR1), SIG_IGN);
+    EXPECT_NE(handler_of(SIGUSR1), ignore_it);
     EXPECT_NE(handler_of(SIGUSR2), former);
     session.close();
-    EXPECT_EQ(handler_of(SIGUSR1), SIG_IGN);
+    EXPECT_EQ(handler_of(SIGUSR1), ignore_it);
     EXPECT_EQ(handler_of(SIGUSR2), former);
   }
   {
     const MonitoredSession session(creator(), {SignalHook({SIGUSR1})});
-    EXPECT_NE(handler_of(SIGUSR1), SIG_IGN);
+    EXPECT_NE(handler_of(SIGUSR1), ignore_it);
   }  // Ends with an error.
-  EXPECT_EQ(handler_of(SIGUSR1), SIG_IGN);
+  EXPECT_EQ(handler_of(SIGUSR1), ignore_it);
   {
     SignalHook hook({SIGUSR1});
     hook.begin(graph_);
+  }
+  EXPECT_EQ(handler_of(SIGUSR1), ignore_it);
+  ::signal(SIGUSR1, SIG_DFL);
+}
+
+// As nohup and shells start programs.
+TEST_F(SignalHookTest, LeavesASignalIgnored) {
+  ::signal(SIGUSR1, SIG_IGN);
+  {
+    MonitoredSession session(creator(), {SignalHook({SIGUSR1, SIGUSR2})});
+    EXPECT_EQ(handler_of(SIGUSR1), SIG_IGN);
+    EXPECT_NE(handler_of(SIGUSR2), SIG_DFL);
+    session.close();
   }
   EXPECT_EQ(handler_of(SIGUSR1), SIG_IGN);
   ::signal(SIGUSR1, SIG_DFL);
@@ -117,24 +133,23 @@ TEST_F(SignalHookTest, RejectsASignalThatAnotherHookHandles) {
 
 using SignalHookDeathTest = SignalHookTest;
 
-TEST_F(SignalHookDeathTest, EndsTheProcessAtTheSecondSignal) {
-  EXPECT_EXIT(
-      {
-        SignalHook hook({SIGTERM});
-        hook.begin(graph_);
-        ::raise(SIGTERM);
-        ::raise(SIGTERM);
-        ::_exit(0);
-      },
-      testing::KilledBySignal(SIGTERM), "");
-}
-
-TEST_F(SignalHookDeathTest, EndsTheProcessAtAnotherSignalToo) {
+TEST_F(SignalHookDeathTest, SurvivesSeveralSignalsOfOneRequest) {
   EXPECT_EXIT(
       {
         SignalHook hook({SIGTERM, SIGINT});
         hook.begin(graph_);
-        ::raise(SIGTERM);
+        for (const int signal : {SIGTERM, SIGINT, SIGTERM, SIGINT, SIGTERM}) ::raise(signal);
+        ::_exit(pending_signal());
+      },
+      testing::ExitedWithCode(SIGTERM), "");
+}
+
+TEST_F(SignalHookDeathTest, EndsTheProcessWhenAPersonAsksAgain) {
+  EXPECT_EXIT(
+      {
+        SignalHook hook({SIGINT});
+        hook.begin(graph_);
+        internal::note_signal_at(SIGINT, -2'000'000'000);  // Seconds ago.
         ::raise(SIGINT);
         ::_exit(0);
       },

@@ -9,6 +9,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "crochet/base/internal/blocked_signal.h"
+
 namespace crochet::inline v0 {
 namespace {
 
@@ -58,6 +60,7 @@ struct TerminalLine::State {
   int num_hidden = 0;  // Log lines being printed; more than one if printing one logs another.
 
   void write(const std::string& bytes) const {
+    const internal::BlockedSignal no_signal(SIGPIPE);  // If nobody reads it any more.
     std::fwrite(bytes.data(), 1, bytes.size(), stream);
     std::fflush(stream);
   }

@@ -12,6 +12,7 @@
 
 #include <linux/magic.h>
 
+#include "crochet/base/internal/blocked_signal.h"
 #include "crochet/base/internal/immortal.h"
 #include "crochet/io/open_file.h"
 
@@ -55,6 +56,7 @@ int64_t DirectCalls::block_bytes(int file) {
 }
 
 int DirectCalls::reserve(int file, int mode, uint64_t num_bytes) {
+  const internal::BlockedSignal no_signal(SIGXFSZ);
   return or_errno(::fallocate(file, mode, 0, static_cast<off_t>(num_bytes)));
 }
 
@@ -65,6 +67,7 @@ int DirectCalls::set_direct(int file, bool direct) {
 }
 
 ssize_t DirectCalls::write_at(int file, std::span<const std::byte> bytes, uint64_t offset) {
+  const internal::BlockedSignal no_signal(SIGXFSZ);
   return or_errno(::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset)));
 }
 

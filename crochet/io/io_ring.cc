@@ -4,6 +4,11 @@
 
 #include <sys/mman.h>
 
+#include <csignal>
+#include <optional>
+
+#include "crochet/base/internal/blocked_signal.h"
+
 namespace crochet::inline v0 {
 namespace {
 
@@ -44,6 +49,8 @@ IoRing::~IoRing() {
 
 int IoRing::start(const IoRequest& request) {
   requests_[request.buffer] = request;
+  std::optional<internal::BlockedSignal> no_signal;  // The write may be made at once.
+  if (request.kind == IoRequest::Kind::kWrite) no_signal.emplace(SIGXFSZ);
   const int result = submit(request);
   if (result < 0)
     broken_ = true;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "crochet/base/internal/blocked_signal.h"
 #include "crochet/io/errno_error.h"
 
 namespace crochet::inline v0 {
@@ -45,6 +46,7 @@ PosixWritableFile::PosixWritableFile(const std::string& path, FileDescriptor fil
     : state_(path), file_(std::move(file)), reserved_bytes_(reserved_bytes) {}
 
 void PosixWritableFile::append(std::span<const std::byte> data) {
+  const internal::BlockedSignal no_signal(SIGXFSZ);
   state_.run("append", [&] {
     while (!data.empty()) {
       const ssize_t written =

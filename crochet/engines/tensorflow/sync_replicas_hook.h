@@ -44,7 +44,7 @@ struct SyncReplicasHookOptions {
 class CROCHET_EXPORT SyncReplicasHook final : public SessionRunHook {
  public:
   explicit SyncReplicasHook(const SyncReplicasHookOptions& options = {}) : options_(options) {}
-  explicit SyncReplicasHook(internal::NoOptions) : SyncReplicasHook() {}
+  explicit SyncReplicasHook(crochet::internal::NoOptions) : SyncReplicasHook() {}
 
   // Throws: FailedPreconditionError if the graph lacks one of the collections.
   void begin(crochet::Graph& graph) override;

@@ -62,7 +62,7 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
                                               const CheckpointBasename& basename) {
   std::vector<RestoreCandidate> found;
   std::string problem;
-  const auto use = find_fallback_use(files, join_path(directory, basename));
+  const auto use = find_fallback_use(files, join_path(directory, basename.str()));
   if (!fallback_dir.empty()) problem = try_to_add(files, fallback_dir, basename, found);
   if (use && use->directory != fallback_dir)
     problem = try_to_add(files, use->directory, basename, found);

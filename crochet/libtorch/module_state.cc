@@ -7,10 +7,8 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/listed.h"
 #include "crochet/base/log.h"
 #include "crochet/io/path.h"
 #include "crochet/libtorch/scalar_type.h"
@@ -57,11 +55,6 @@ std::shared_ptr<Saveable> size_mark() {
         return TensorMap{{"", Tensor::scalar(true)}};
       },
       [](const TensorMap&) {});
-}
-
-std::string names_text(const std::string& name, const StoredParts::Part& stored,
-                       const at::Tensor& own) {
-  return fmt::format("\"{}\" ({}, was {})", name, stored.shape, shape_of(own));
 }
 
 }  // namespace
@@ -145,8 +138,11 @@ std::vector<StatePart> ModuleState::plan(const StoredParts& stored) const {
       const bool is_resized = stored.find(resized_name(name)) != nullptr;
       names_->plan_size(full_name(name), is_resized);
       const Shape shape = is_resized ? any_size(shape_of(tensor)) : shape_of(tensor);
-      parts.push_back(
-          {.key = name, .dtype = checked_dtype(tensor), .shape = shape, .is_fixed = true});
+      parts.push_back({.key = name,
+                       .dtype = checked_dtype(tensor),
+                       .shape = shape,
+                       .present_shape = shape_of(tensor),
+                       .is_fixed = true});
     }
   };
   plan_tensors(parameters);
@@ -172,13 +168,11 @@ std::vector<StatePart> ModuleState::plan(const StoredParts& stored) const {
 void ModuleState::make(const StoredParts& stored, const StoredParts& read) const {
   read_marks_.clear();
   for (const auto& [name, part] : read.beneath("resized").all()) read_marks_.push_back(name);
-  std::vector<std::string> resized;
   const auto make_sizes = [&](const auto& tensors) {
     for (const auto& [name, tensor] : tensors) {
       if (read.find(resized_name(name)) != nullptr) names_->set_resized(full_name(name));
       const StoredParts::Part* const part = read.find(name);
       if (part == nullptr || part->shape == shape_of(tensor)) continue;
-      resized.push_back(names_text(full_name(name), *part, tensor));
       at::Tensor(tensor).mutable_grad() = at::Tensor();
       at::Tensor(tensor).set_data(at::empty(sizes_of(part->shape), tensor.options()));
     }
@@ -186,8 +180,6 @@ void ModuleState::make(const StoredParts& stored, const StoredParts& read) const
   const std::vector<NamedTensor> parameters = parts_.parameters();
   make_sizes(parameters);
   make_sizes(parts_.buffers());
-  if (!resized.empty())
-    log_info(fmt::format("restored with the checkpoint's sizes: {}", internal::listed(resized)));
   if (!purpose_->is_same_training || !parts_.saves_gradients) return;
   for (const NamedTensor& parameter : parameters) make_gradient(parameter, stored, read);
 }

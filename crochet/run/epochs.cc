@@ -9,6 +9,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/base/mix_bits.h"
 
 namespace crochet::inline v0 {
@@ -71,13 +72,24 @@ double EpochOrder::progress() const {
 int64_t EpochOrder::next_batch(int64_t size) {
   if (epoch_ == 0 || at_end()) {
     begin_epoch(size);
-  } else if (size != size_) {
+  } else if (size != size_ && position_ == 0) {
+    --epoch_;  // It has not visited anything: it begins with the data that there is.
+    begin_epoch(size);
+  } else if (size < size_) {
     throw InvalidArgumentError(fmt::format(
-        "Epochs: the data has {} elements, expected {}, as at the beginning of epoch {}, which is "
-        "not complete; to start over with other data, track the Epochs under another name",
-        size, size_, epoch_));
+        "Epochs: the data has {} elements, expected at least {}, as at the beginning of epoch {}, "
+        "of which {} elements are visited; to begin this epoch again with the data as it is, start "
+        "once with .restore = {{.keep = {{\"<name of the Epochs>/position\"}}}}",
+        size, size_, epoch_, position_));
   } else if (shuffles_ && order_.empty()) {  // It was restored.
     shuffle(epoch_, size_);
+  }
+  if (size > size_ && size != grown_to_) {
+    grown_to_ = size;
+    log_info(
+        fmt::format("Epochs: the data has grown from {} to {} elements: epoch {} is completed "
+                    "with those that it began with, the next one has all",
+                    size_, size, epoch_));
   }
   batch_begin_ = position_;
   position_ = end_of_batch(position_, size_);
@@ -128,6 +140,11 @@ void EpochOrder::restore(const TensorMap& state) {
       (epoch == 0) != (size == 0))
     throw InvalidArgumentError(fmt::format(
         "the state of Epochs is impossible: epoch {}, position {} of {}", epoch, position, size));
+  if (seed != options_.seed)
+    log_warning(
+        fmt::format("Epochs: the checkpoint's seed {} replaces {}, which the program has; "
+                    ".restore = {{.keep = {{\"<name of the Epochs>/seed\"}}}} keeps it",
+                    seed, options_.seed));
   options_.seed = seed;
   epoch_ = epoch;
   position_ = batch_begin_ = position;

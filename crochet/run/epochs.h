@@ -45,8 +45,10 @@ class CROCHET_EXPORT EpochOrder {
   explicit EpochOrder(const EpochsOptions& options);
 
   // Begins the next batch, of an array of `size` elements, and returns the number of its elements.
-  // Throws: OutOfRangeError after the last epoch, and InvalidArgumentError if an epoch would have
-  // no batch, or if `size` has changed in the middle of an epoch; then nothing has changed.
+  // An epoch is completed with the elements that it began with, also if the data has grown since;
+  // the next one has all. Throws: OutOfRangeError after the last epoch, and InvalidArgumentError if
+  // an epoch would have no batch, or if the data has shrunk in the middle of an epoch; then nothing
+  // has changed.
   int64_t next_batch(int64_t size);
   // An element of the current batch. Requires: 0 <= i < what next_batch() returned.
   int64_t element(int64_t i) const {
@@ -64,8 +66,8 @@ class CROCHET_EXPORT EpochOrder {
   double progress() const;
 
   // Throws: InvalidArgumentError, leaving it unchanged, for a state that is not one of this class.
-  // A state from the middle of an epoch fixes the number of elements: next_batch() throws if it is
-  // another one now. A batch_size, drop_last or num_epochs that the program has changed counts from
+  // A state from the middle of an epoch has its number of elements: next_batch() throws if there
+  // are fewer now. A batch_size, drop_last or num_epochs that the program has changed counts from
   // the next batch, a changed shuffle from the next epoch.
   TensorMap save() const;
   void restore(const TensorMap& state);
@@ -82,6 +84,7 @@ class CROCHET_EXPORT EpochOrder {
   int64_t epoch_ = 0;           // From 1; 0 before the first.
   int64_t position_ = 0;        // In the order: the elements before it were visited in this epoch.
   int64_t size_ = 0;            // Of the current epoch.
+  int64_t grown_to_ = 0;        // The size of the data, if it has grown since the epoch began.
   int64_t batch_begin_ = 0;     // Of the last batch.
   std::vector<int64_t> order_;  // Of the current epoch; empty if it is not shuffled, or not known.
 };

@@ -23,7 +23,6 @@
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
 #include "crochet/run/rank_shards.h"
-#include "crochet/run/resized_values.h"
 #include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/tracked_epochs.h"
@@ -290,10 +289,8 @@ void Loop::restore_as_chosen(const std::string& prefix, bool is_own) {
   const std::unique_ptr<Session> session = graph_.new_session("");
   RestoreReport report;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    const internal::ResizedValues resized(graph_);
     if (is_own) {
       report = scaffold_->saver->resume(*session, prefix);
-      resized.log(prefix);
     } else {
       RestoreOptions restore = options_.restore;
       restore.from = prefix;
@@ -309,14 +306,11 @@ int64_t Loop::restore_alone() {
   RestoreReport report;
   bool is_own = false;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    const internal::ResizedValues resized(graph_);
     if (!options_.checkpoint_dir.empty())
       scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
                                        options_.checkpoint_basename, &report);
     is_own = !report.prefix.empty();
-    if (is_own)
-      resized.log(report.prefix);
-    else if (!options_.restore.from.empty())
+    if (!is_own && !options_.restore.from.empty())
       report = internal::restore_from(*session, options_.restore, options_.files);
   });
   if (report.prefix.empty()) return 0;

@@ -270,17 +270,30 @@ TEST_F(EpochsInALoopTest, CallsItAfterASkippedLastBatchToo) {
   EXPECT_THAT(calls, ElementsAre(1, 2, 3));
 }
 
-TEST_F(EpochsInALoopTest, ADataSetOfAnotherSizeIsAnErrorInTheMiddleOfAnEpoch) {
-  const auto run = [&](int64_t size, int64_t last_step) {
+TEST_F(EpochsInALoopTest, AnEpochOverDataThatShrankBeginsAgainWithTheOptionThatTheErrorNames) {
+  std::vector<int64_t> visited;
+  const auto run = [&](int64_t size, int64_t last_step, const NamePatterns& keep = false) {
     Epochs epochs(size, {.batch_size = 2});
-    Loop loop(options({StopAtStepHook({.last_step = last_step})}));
+    LoopOptions with = options({StopAtStepHook({.last_step = last_step})});
+    with.restore.keep = keep;
+    Loop loop(std::move(with));
     loop.track("epochs", epochs);
-    loop.run([&] { epochs.next(); });
+    visited.clear();
+    loop.run([&] {
+      for (const int64_t index : epochs.next()) visited.push_back(index);
+    });
+    return epochs.number();
   };
   run(6, 3);
-  run(8, 5);  // After a whole epoch.
-  EXPECT_THAT([&] { run(10, 9); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("the data has 10 elements")));
+  EXPECT_EQ(run(8, 5), 2) << "after a whole epoch";
+  EXPECT_EQ(run(10, 7), 2) << "it has grown: the epoch is completed";
+  EXPECT_EQ(run(10, 8), 3);
+  EXPECT_THAT([&] { run(6, 11); },
+              ThrowsMessage<InvalidArgumentError>(
+                  testing::AllOf(HasSubstr("the data has 6 elements, expected at least 10"),
+                                 HasSubstr("{.keep = {\"<name of the Epochs>/position\"}}"))));
+  EXPECT_EQ(run(6, 11, {"epochs/position"}), 3);
+  EXPECT_THAT(visited, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5)) << "of epoch 3";
 }
 
 }  // namespace

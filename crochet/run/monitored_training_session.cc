@@ -17,7 +17,6 @@
 #include "crochet/run/default_hooks.h"
 #include "crochet/run/group_restore.h"
 #include "crochet/run/rank_shards.h"
-#include "crochet/run/resized_values.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
 #include "crochet/session/rank_state.h"
@@ -319,7 +318,6 @@ RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
   std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, group_run, start);
   const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
-  const internal::ResizedValues resized(options.graph);
   std::unique_ptr<MonitoredSession> session;
   try {
     session = make_session(options, std::move(creator), hooks, group_run);
@@ -329,7 +327,6 @@ RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
   }
   if (session) {
     note_start(*session, session_creator, report);
-    if (report.restore) resized.log(report.restore->prefix);
     run_in_scope(*session, [&] { body(*session); });
     note_end(*session, report);
   }

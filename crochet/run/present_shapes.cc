@@ -3,20 +3,22 @@
 #include "crochet/run/present_shapes.h"
 
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/engines/local/graph.h"
-#include "crochet/run/internal/provided_state.h"
+#include "crochet/io/path.h"
+#include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {
 
 std::map<std::string, Shape> present_shapes(const Graph& graph) {
   std::map<std::string, Shape> shapes;
-  const auto* const local_graph = dynamic_as<const local::Graph>(&graph);
-  if (local_graph == nullptr) return shapes;
-  for (const auto& variable : local_graph->variable_nodes())
-    if (variable->array.resize) shapes.emplace(variable->name, variable->array.view().shape);
+  for (const Variable& variable : graph.variables())
+    if (!variable.shape().is_fully_known())
+      shapes.emplace(variable.name(), graph.present_shape(variable));
   for (const RegisteredSaveable& each : graph.saveables())
-    if (const auto* const provided = dynamic_as<const ProvidedState>(each.object.get()))
-      shapes.merge(provided->present_shapes());
+    if (const auto* const parted = dynamic_as<const PartedSaveable>(each.object.get()))
+      for (const StatePart& part : parted->parts_for(StoredParts()))
+        if (!part.is_object && !part.shape.is_fully_known())
+          shapes.emplace(part.key.empty() ? each.name : join_path(each.name, part.key),
+                         part.present_shape.value_or(part.shape));
   return shapes;
 }
 

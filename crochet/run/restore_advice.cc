@@ -155,8 +155,7 @@ std::string pattern_of(std::string_view name) {
 
 bool can_be_reshaped(const RestoreMismatch::Changed& changed) {
   return changed.stored.dtype == changed.expected.dtype &&
-         changed.expected.shape.is_fully_known() &&
-         changed.stored.shape.num_elements() == changed.expected.shape.num_elements();
+         reshaped(changed.stored.shape, changed.expected.shape);
 }
 
 bool can_be_converted(const RestoreMismatch::Changed& changed) {
@@ -235,9 +234,8 @@ RestoreMismatch without_idle_renames(RestoreMismatch mismatch,
   std::erase_if(mismatch.missing, [&](RestoreMismatch::Missing& each) {
     if (stored_name(rename, each.name) != each.key) return false;
     each.key = stored_name(rest, each.name);
-    return std::erase_if(mismatch.surplus, [&](const auto& surplus) {
-             return surplus.key == each.key;
-           }) > 0;
+    return std::erase_if(mismatch.surplus,
+                         [&](const auto& surplus) { return surplus.key == each.key; }) > 0;
   });
   return mismatch;
 }
@@ -266,10 +264,9 @@ std::string advice(const RestoreMismatch& mismatch, const AdvisedRestore& advise
   if (!mismatch.others.empty()) return text;  // No option helps.
   const std::string place = advised.is_load ? "" : ".restore = ";
   text += advised.is_load ? ". Load with " : ". Start with ";
-  const RestoreMismatch rest =
-      mismatch.idle_renames.empty()
-          ? mismatch
-          : without_idle_renames(mismatch, advised.options.rename);
+  const RestoreMismatch rest = mismatch.idle_renames.empty()
+                                   ? mismatch
+                                   : without_idle_renames(mismatch, advised.options.rename);
   const std::vector<StoredName> renamings = likely_renamings(rest);
   if (!renamings.empty())
     text += fmt::format("{}{} {}, or with ", place,

@@ -9,7 +9,6 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/saver/stored_names.h"
-#include "crochet/run/resized_values.h"
 #include "crochet/run/restore_purpose.h"
 
 namespace crochet::inline v0::internal {
@@ -66,11 +65,7 @@ RestoreReport restore_from(Session& session, const RestoreOptions& options, File
     };
   const NewTraining new_training(session.graph(), !options.only.is_all());
   Saver saver(std::move(saver_options));
-  const ResizedValues resized(session.graph());
-  RestoreReport report =
-      saver.restore(session, chosen_checkpoint(saver.files(), options.from, options.which));
-  resized.log(report.prefix);
-  return report;
+  return saver.restore(session, chosen_checkpoint(saver.files(), options.from, options.which));
 }
 
 }  // namespace crochet::inline v0::internal

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -339,7 +340,8 @@ TEST_F(RestoringTest, TheErrorShowsThePresentSizesOfWhatCanGrow) {
 TEST_F(RestoringTest, LogsWhichSizesTheCheckpointReplaces) {
   train();
   const char* const line =
-      "run/model.ckpt-20: its sizes replace those of this program: \"model/w\" (3 elements, was 8)";
+      "run/model.ckpt-20: the checkpoint's structure replaces that of this program: sizes of "
+      "\"model/w\" (3 elements, was 8), which .restore = {.keep = ...} keeps";
   float b = 0;
   const auto track = [&](Loop& loop, std::vector<float>& w) {
     loop.track("model/w", w);
@@ -362,7 +364,7 @@ TEST_F(RestoringTest, LogsWhichSizesTheCheckpointReplaces) {
     resume({}, [&](Loop& loop) { track(loop, w); });
     EXPECT_EQ(w.size(), 3u);
   }
-  EXPECT_EQ(num_lines("its sizes replace"), 3) << "filled, or of the same size";
+  EXPECT_EQ(num_lines("structure replaces"), 3) << "filled, or of the same size";
 }
 
 TEST_F(RestoringTest, LogsTheSizesOfPartsOfContainersToo) {
@@ -379,12 +381,12 @@ TEST_F(RestoringTest, LogsTheSizesOfPartsOfContainersToo) {
   pairs.resize(4);
   run(30);
   EXPECT_EQ(layers[8].w.size(), 3u);
-  EXPECT_TRUE(log_.contains("\"layers/7/w\" (3 elements, was 1) and 2 more"));
+  EXPECT_TRUE(log_.contains("\"layers/6/w\" (3 elements, was 1) and 2 more"));
   pairs.resize(4);
   run(40);
   EXPECT_TRUE(log_.contains(
-      "run/model.ckpt-30: its sizes replace those of this program: \"pairs\" (shape [3,2], was "
-      "[4,2])"));
+      "run/model.ckpt-30: the checkpoint's structure replaces that of this program: sizes of "
+      "\"pairs\" (shape [3,2], was [4,2])"));
 }
 
 TEST_F(RestoringTest, ARecoveryIsNotASurprise) {
@@ -397,7 +399,84 @@ TEST_F(RestoringTest, ARecoveryIsNotASurprise) {
     w.push_back(0);
   });
   EXPECT_EQ(report.recoveries, 1);
-  EXPECT_FALSE(log_.contains("its sizes replace"));
+  EXPECT_FALSE(log_.contains("structure replaces"));
+}
+
+// The options are about the checkpoint with which a run starts.
+TEST_F(RestoringTest, ARecoveryRestoresWhatTheRunSavedWhateverTheOptionsAre) {
+  std::map<std::string, std::vector<float>> entries{{"a", {1}}};
+  float rate = 1;
+  int64_t failures = 0;
+  Loop loop(options(12, {.keep = {"rate"}, .allow_missing = true, .allow_mismatched = true}));
+  loop.track("entries", entries);
+  loop.track("rate", rate);
+  loop.run([&](Step& step) {
+    if (step.number() == 10) rate = 0.5f;
+    if (step.number() == 12 && failures++ == 0) {
+      rate = 7;
+      entries["b"] = {2};
+      throw AbortedError("try again");
+    }
+  });
+  EXPECT_EQ(failures, 2);
+  EXPECT_EQ(rate, 0.5f);
+  EXPECT_FALSE(entries.contains("b"));
+}
+
+TEST_F(RestoringTest, WarnsOfParametersOfADistributionThatTheProgramHasChanged) {
+  std::normal_distribution<double> noise(0, 2);
+  const auto track = [&](Loop& loop) { loop.track("noise", noise); };
+  {
+    Loop loop(options(20));
+    track(loop);
+    loop.run([] {});
+  }
+  resume({}, track);
+  EXPECT_FALSE(log_.contains("parameters"));
+  noise = std::normal_distribution<double>(0, 3);
+  resume({}, track);
+  EXPECT_EQ(noise.stddev(), 2);
+  EXPECT_TRUE(log_.contains("\"noise\": the checkpoint's parameters"));
+  EXPECT_TRUE(log_.contains(".restore = {.keep = {\"noise\"}} keeps the program's"));
+  noise = std::normal_distribution<double>(0, 3);
+  resume({.keep = {"noise"}}, track);
+  EXPECT_EQ(noise.stddev(), 3);
+}
+
+TEST_F(RestoringTest, AnEarlyRestoreLogsNoSurplus) {
+  train();
+  std::vector<float> w(3);
+  float b = 0;
+  Loop loop(options(30));
+  loop.track("model/w", w);
+  loop.track("model/b", b);
+  loop.restore();
+  loop.run([] {});
+  EXPECT_FALSE(log_.contains("surplus"));
+}
+
+TEST_F(RestoringTest, ReshapesAVectorToo) {
+  {
+    std::array<std::array<float, 5>, 2> old = {{{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}}};
+    std::map<std::string, std::array<std::array<float, 5>, 2>> olds{{"x", old}};
+    Loop loop(options(20));
+    loop.track("x", old);
+    loop.track("in_a_container", olds);
+    loop.run([] {});
+  }
+  std::vector<float> x(10);
+  std::map<std::string, std::vector<float>> inner{{"x", std::vector<float>(3)}};
+  const auto track = [&](Loop& loop) {
+    loop.track("x", x);
+    loop.track("in_a_container", inner);
+  };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr(
+                  "Start with .restore = {.reshape = {\"x\", \"in_a_container/x\"}} to restore")));
+  const RunReport report = resume({.reshape = true}, track);
+  EXPECT_THAT(x, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+  EXPECT_EQ(inner["x"], x);
+  EXPECT_THAT(report.restore->reshaped, ElementsAre("x", "in_a_container/x"));
 }
 
 TEST_F(RestoringTest, AFieldOfAnotherSizeStartsWithTheOptionThatTheErrorNames) {
@@ -523,9 +602,8 @@ TEST_F(RestoringTest, AMisspeltRenameStartsWithTheOptionThatTheErrorNames) {
     loop.track("model/weights", weights);
     loop.track("model/b", b);
   };
-  const RestoreOptions restore = {.rename = {{"model/wieghts", "model/w"}},
-                                  .allow_missing = true,
-                                  .allow_surplus = true};
+  const RestoreOptions restore = {
+      .rename = {{"model/wieghts", "model/w"}}, .allow_missing = true, .allow_surplus = true};
   EXPECT_THAT(
       [&] { resume(restore, track); },
       ThrowsMessage<InvalidArgumentError>(

@@ -9,6 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
 #include "crochet/run/epochs.h"
+#include "crochet/run/internal/fixed_state.h"
 #include "crochet/run/internal/provided_state.h"
 #include "crochet/run/tracked_epochs.h"
 #include "crochet/session/rank_state.h"
@@ -74,7 +75,15 @@ Tracker Tracker::at_rank(Regroup regroup) const {
 }
 
 Tracker Tracker::beneath(std::string_view name) const {
-  return {graph_, visitor_, full_name(name), depth_ + 1};
+  Tracker part(graph_, visitor_, full_name(name), depth_ + 1);
+  part.is_fixed_ = is_fixed_;
+  return part;
+}
+
+Tracker Tracker::at_fixed() const {
+  Tracker here = *this;
+  here.is_fixed_ = true;
+  return here;
 }
 
 void Tracker::add_array(std::string_view name, local::BorrowedArray array) {
@@ -93,7 +102,7 @@ void Tracker::add_provider(Provider provider) {
     if (stored.empty() || !provider.make) return provider.list(here);
     if (here.is_plan()) {
       if (provider.check) provider.check(stored);
-      return here.visitor_->all_stored(here.prefix_);
+      return here.visitor_->all_stored(here.prefix_, here.is_fixed_);
     }
     provider.make(stored);
     here.visitor_->begin_provider();
@@ -106,15 +115,17 @@ void Tracker::add_provider(PartsProvider provider) {
   provide([provider = std::move(provider)](Tracker& here) {
     if (!here.is_restoring()) return provider.list(here);
     const StoredParts stored = here.stored();
-    if (here.is_plan()) return here.visitor_->planned(here.prefix_, provider.plan(stored));
-    if (provider.make) provider.make(stored, here.visitor_->read().beneath(here.prefix_));
+    if (here.is_plan())
+      return here.visitor_->planned(here.prefix_, provider.plan(stored), here.is_fixed_);
+    const StoredParts read = here.visitor_->read().beneath(here.prefix_);
+    if (provider.make && !read.empty()) provider.make(stored, read);
     provider.list(here);
   });
 }
 
 void Tracker::add_own_array(local::BorrowedArray array) {
-  if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array));
-  if (shard_ != nullptr) array.resize = {};  // Its place determines its size.
+  if (is_fixed_ || shard_ != nullptr) array.resize = {};  // Its place determines a shard's size.
+  if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array), is_fixed_);
   add_as(prefix_, [&] {
     const Variable variable = graph_->borrow(prefix_, std::move(array));
     if (shard_ != nullptr) shard_variable(*graph_, variable, *shard_);
@@ -127,14 +138,21 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
         fmt::format("sharded(): \"{}\" is not an array whose elements follow each other in the "
                     "memory of the processor",
                     prefix_));
-  if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object));
+  if (is_fixed_) object = std::make_shared<internal::FixedState>(std::move(object));
+  if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object), is_fixed_);
   add_as(prefix_, [&] { graph_->saveable(prefix_, std::move(object)); });
 }
 
 void Tracker::provide(std::function<void(Tracker& here)> visit) {
   if (visitor_ != nullptr) return visit(*this);
-  auto state = std::make_shared<internal::ProvidedState>(*graph_, prefix_, std::move(visit));
-  add_own_object(state);
+  const auto visit_here = [visit = std::move(visit), is_fixed = is_fixed_](Tracker& here) {
+    here.is_fixed_ = is_fixed;
+    visit(here);
+  };
+  auto state = std::make_shared<internal::ProvidedState>(*graph_, prefix_, visit_here);
+  Tracker whole = *this;
+  whole.is_fixed_ = false;  // Its parts are.
+  whole.add_own_object(state);
   if (state->epochs()) internal::note_tracked_epochs(*graph_, [state] { return state->epochs(); });
 }
 

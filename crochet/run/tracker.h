@@ -14,6 +14,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/run/classes.h"
 #include "crochet/run/internal/part_visitor.h"
 #include "crochet/run/internal/part_walks.h"
 #include "crochet/run/internal/saveable_adapters.h"
@@ -91,6 +92,11 @@ class CROCHET_EXPORT Tracker {
     at_rank(regroup).track_value(value);
   }
 
+  // For fixed(): tracks the value at which this tracker is, as one whose structure and sizes a
+  // restore must not change.
+  template <typename T>
+  void track_fixed(T& value);
+
   // For code that adds support for other types. An empty name is that of the value itself.
   void add_array(std::string_view name, local::BorrowedArray array);
   void add_object(std::string_view name, std::shared_ptr<Saveable> object);
@@ -113,7 +119,8 @@ class CROCHET_EXPORT Tracker {
     // be restored from it.
     std::function<std::vector<StatePart>(const StoredParts& stored)> plan;
     // Makes the parts of `read`, whose values follow when they are listed. Parts that are stored
-    // but not read keep their values; those that are not stored are gone. May be empty.
+    // but not read keep their values; those that are not stored are gone. Not called if none is
+    // read: then the value stays as it is. May be empty.
     std::function<void(const StoredParts& stored, const StoredParts& read)> make = {};
   };
   void add_provider(PartsProvider provider);
@@ -139,6 +146,8 @@ class CROCHET_EXPORT Tracker {
 
   Tracker at_part(const Shard& shard) const;
   Tracker at_rank(Regroup regroup) const;
+
+  Tracker at_fixed() const;
 
   // Of the value at which this tracker is.
   void add_own_array(local::BorrowedArray array);
@@ -177,6 +186,7 @@ class CROCHET_EXPORT Tracker {
   std::string prefix_;
   int depth_ = 0;
   const Shard* shard_ = nullptr;  // Of the array that is tracked here. Not owned.
+  bool is_fixed_ = false;         // A restore must not change structure and sizes here.
 };
 
 namespace internal {
@@ -288,13 +298,29 @@ struct TypeThatCannotBeTracked<T* const> : TypeThatCannotBeTracked<T*> {};
 
 }  // namespace internal
 
+#ifdef __cpp_rtti
+template <typename Base>
+template <std::derived_from<Base> Class>
+requires std::default_initializable<Class> Classes<Base>
+&Classes<Base>::add(std::string name) {
+  entries_.push_back(
+      {.name = std::move(name),
+       .is_class_of = [](const Base& object) { return internal::is_exactly<Class>(object); },
+       .make = []() -> std::unique_ptr<Base> { return std::make_unique<Class>(); },
+       .track =
+           [](Tracker& here, Base& object) {
+             internal::PartWalks::track_as(here, *internal::dynamic_as<Class>(&object));
+           }});
+  return *this;
+}
+#endif
+
 template <typename T>
 Tracker& Tracker::operator()(std::string_view name, T&& value) {
   static_assert(
       std::is_lvalue_reference_v<T> || internal::kIsSpan<T> || internal::TrackedReference<T>,
       "crochet cannot track a temporary: what is tracked must outlive the loop");
-  Tracker part(graph_, visitor_, full_name(name), depth_ + 1);
-  part.track_value(value);
+  beneath(name).track_value(value);
   return *this;
 }
 
@@ -323,6 +349,11 @@ void Tracker::track_provider(T& value) {
                         make(stored, value);
                       }
                     }});
+}
+
+template <typename T>
+void Tracker::track_fixed(T& value) {
+  at_fixed().track_value(value);
 }
 
 template <typename T>
@@ -360,7 +391,7 @@ void Tracker::track_value(T& value) {
   } else if constexpr (internal::RandomGenerator<T>) {
     add_own_object(internal::saveable_generator(value));
   } else if constexpr (internal::Distribution<T>) {
-    add_own_object(internal::saveable_distribution(value));
+    add_own_object(internal::saveable_distribution(value, name()));
   } else if constexpr (internal::kIsSpan<T>) {
     // It may be a temporary view: the span itself is kept.
     if constexpr (internal::DenseElement<typename T::element_type>) {

@@ -92,6 +92,9 @@ class CROCHET_EXPORT Graph {
   virtual std::vector<std::string> operation_names() const = 0;
   // The variables to save: the global ones, which all sessions of a cluster share.
   virtual std::vector<Variable> variables() const = 0;
+  // The shape that the value of a variable has now; Variable::shape() is the shapes that it may
+  // have.
+  virtual Shape present_shape(const Variable& variable) const { return variable.shape(); }
   // The state that a snapshot of variables() lacks: an engine that cannot save some of its state
   // lists it here. A saver refuses to omit it unless its options allow that.
   virtual std::vector<OtherState> other_state() const { return {}; }

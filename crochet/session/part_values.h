@@ -8,6 +8,7 @@
 #include <string>
 
 #include "crochet/base/export.h"
+#include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
 #include "crochet/tensor/tensor.h"
 
@@ -21,6 +22,13 @@ class CROCHET_EXPORT PartValue {
   virtual Tensor read() = 0;
   // Writes the elements, row-major, to memory of just their size. Not for strings.
   virtual void read_into(std::span<std::byte> destination) = 0;
+  // The state to give to the object that is the part `name`, of which `state` was read: with the
+  // entries that the options of the restore have it keep.
+  virtual TensorMap fitted(const std::string& name, const Saveable& object, TensorMap state) {
+    static_cast<void>(name);
+    static_cast<void>(object);
+    return state;
+  }
 };
 
 // The values that a restore has for the parts of an object, by key.

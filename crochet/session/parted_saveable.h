@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ struct StatePart {
   bool is_object = false;
   DType dtype = DType::kInvalid;  // Of an array.
   Shape shape = {};               // May have unknown sizes.
+  // As it is now; unset if it is not known, or always as `shape`.
+  std::optional<Shape> present_shape = {};
+  bool is_key = false;  // Of the keys of a map or set, which are replaced as a whole.
+  // In a container whose structure a restore must not change.
+  bool is_structure_fixed = false;
+  // The name of the part of the object that plans its own parts, of which this is one.
+  std::optional<std::string> planned_by = {};
   // The object can be without it: a checkpoint that lacks it is complete.
   bool is_optional = false;
   // The object always has it: where a checkpoint has nothing of the object, it is missed by its own

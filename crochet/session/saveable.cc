@@ -13,21 +13,26 @@ namespace {
 class SaveableOfFunctions final : public Saveable {
  public:
   SaveableOfFunctions(std::function<TensorMap()> save,
-                      std::function<void(const TensorMap&)> restore)
-      : save_(std::move(save)), restore_(std::move(restore)) {}
+                      std::function<void(const TensorMap&)> restore,
+                      std::function<std::optional<Rows>()> rows)
+      : save_(std::move(save)), restore_(std::move(restore)), rows_(std::move(rows)) {}
   TensorMap save() const override { return save_(); }
   void restore(const TensorMap& state) override { restore_(state); }
+  std::optional<Rows> rows() const override { return rows_ ? rows_() : std::nullopt; }
 
  private:
   const std::function<TensorMap()> save_;
   const std::function<void(const TensorMap&)> restore_;
+  const std::function<std::optional<Rows>()> rows_;
 };
 
 }  // namespace
 
-std::shared_ptr<Saveable> internal::make_saveable(std::function<TensorMap()> save,
-                                                  std::function<void(const TensorMap&)> restore) {
-  return std::make_shared<SaveableOfFunctions>(std::move(save), std::move(restore));
+std::shared_ptr<Saveable> internal::make_saveable(
+    std::function<TensorMap()> save, std::function<void(const TensorMap&)> restore,
+    std::function<std::optional<Saveable::Rows>()> rows) {
+  return std::make_shared<SaveableOfFunctions>(std::move(save), std::move(restore),
+                                               std::move(rows));
 }
 
 const Tensor& single_value(const TensorMap& state, DType dtype) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,14 @@ class CROCHET_EXPORT Saveable {
   // Throws: InvalidArgumentError, leaving the object unchanged, if keys, types or shapes
   // do not match its own.
   virtual void restore(const TensorMap& state) = 0;
+  // Of a value whose number of entries a restore may change: what it has now, for reports and for
+  // options that name entries. Unset for anything else.
+  struct Rows {
+    TensorMap present;
+    // Of a map or set: the key of the column, with one row an entry, that has the keys.
+    std::optional<std::string> key_column = {};
+  };
+  virtual std::optional<Rows> rows() const { return std::nullopt; }
 };
 
 // Objects by name, as returned by hooks.
@@ -53,7 +62,8 @@ namespace internal {
 
 // A Saveable of two functions.
 CROCHET_EXPORT std::shared_ptr<Saveable> make_saveable(
-    std::function<TensorMap()> save, std::function<void(const TensorMap& state)> restore);
+    std::function<TensorMap()> save, std::function<void(const TensorMap& state)> restore,
+    std::function<std::optional<Saveable::Rows>()> rows = {});
 
 }  // namespace internal
 

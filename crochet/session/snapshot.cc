@@ -34,7 +34,7 @@ void Snapshot::wait() const {
   for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait();
 }
 
-const std::vector<NamedTensor>& Snapshot::readable() const {
+const std::vector<NamedTensor>& Snapshot::readable() const& {
   for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait_until_readable();
   return tensors_;
 }

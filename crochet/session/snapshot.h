@@ -68,9 +68,11 @@ class CROCHET_EXPORT Snapshot {
 
   // For savers: the tensors, of which some may have no elements yet, and need none if they are read
   // by pending(). Throws the error that stopped a copy.
-  const std::vector<NamedTensor>& readable() const;
+  const std::vector<NamedTensor>& readable() const&;
+  const std::vector<NamedTensor>& readable() && = delete;  // It would dangle.
   // The same without waiting: their elements may not be there yet.
-  const std::vector<NamedTensor>& unread() const { return tensors_; }
+  const std::vector<NamedTensor>& unread() const& { return tensors_; }
+  const std::vector<NamedTensor>& unread() && = delete;
   // How to read the elements of one of them if it has none yet; otherwise empty. The result is
   // valid as long as this snapshot.
   ReadBytes pending(const Tensor& tensor) const;

@@ -13,6 +13,16 @@
 #include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0 {
+namespace internal {
+
+// Names of parts that stand for what has no parts: an empty container, and a value that is absent.
+// No key of a map has such a name.
+inline constexpr std::string_view kEmptyName = "%empty";
+inline constexpr std::string_view kNullName = "%null";
+// The class of an object: the part beneath it has the name of the class.
+inline constexpr std::string_view kClassName = "%class";
+
+}  // namespace internal
 
 // What a checkpoint has at and beneath the name of a value, by the names relative to it.
 //

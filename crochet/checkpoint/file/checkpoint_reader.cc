@@ -36,13 +36,13 @@ CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
 
-const std::string& CheckpointReader::prefix() const { return contents_->prefix(); }
+const std::string& CheckpointReader::prefix() const& { return contents_->prefix(); }
 
-const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const {
+const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const& {
   return contents_->infos();
 }
 
-const UnreadableValues& CheckpointReader::unreadable() const { return contents_->unreadable(); }
+const UnreadableValues& CheckpointReader::unreadable() const& { return contents_->unreadable(); }
 
 bool CheckpointReader::contains(std::string_view name) const {
   return contents_->find(name) != nullptr;
@@ -52,7 +52,7 @@ CheckpointFormat CheckpointReader::format() const { return contents_->opened().f
 
 bool CheckpointReader::has_checksums() const { return contents_->opened().has_checksums; }
 
-const std::map<std::string, std::string, std::less<>>& CheckpointReader::metadata() const {
+const std::map<std::string, std::string, std::less<>>& CheckpointReader::metadata() const& {
   return contents_->opened().metadata;
 }
 
@@ -73,7 +73,7 @@ Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& sl
   return contents_->read(contents_->locate(name, &slice), pass);
 }
 
-const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) const {
+const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) const& {
   return contents_->item(name).second.slices;
 }
 

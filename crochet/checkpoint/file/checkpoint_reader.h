@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "crochet/base/export.h"
@@ -62,19 +63,30 @@ class CROCHET_EXPORT CheckpointReader {
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
 
+  // Functions that return a reference return a value for a temporary reader, where it would dangle:
+  // `for (const auto& [name, info] : CheckpointReader(prefix).tensors())` is safe.
+
   // As passed to the constructor.
-  const std::string& prefix() const;
+  const std::string& prefix() const&;
+  std::string prefix() && { return std::as_const(*this).prefix(); }
   CheckpointFormat format() const;
   // True if there is a checksum for every byte of a tensor.
   bool has_checksums() const;
   // The metadata of a safetensors file, without crochet's own notes; empty for a bundle.
-  const std::map<std::string, std::string, std::less<>>& metadata() const;
+  const std::map<std::string, std::string, std::less<>>& metadata() const&;
+  std::map<std::string, std::string, std::less<>> metadata() && {
+    return std::as_const(*this).metadata();
+  }
   // A type of safetensors or torch that DType does not have is kInvalid, and cannot be read.
-  const std::map<std::string, TensorInfo, std::less<>>& tensors() const;
+  const std::map<std::string, TensorInfo, std::less<>>& tensors() const&;
+  std::map<std::string, TensorInfo, std::less<>> tensors() && {
+    return std::as_const(*this).tensors();
+  }
   // What read() refuses, by name, and why: values of a file of torch that are not tensors, numbers
   // or strings, variants, tensors in a missing or damaged file. Those whose type and shape are
   // known are in tensors(), too. They do not prevent the others from being read.
-  const UnreadableValues& unreadable() const;
+  const UnreadableValues& unreadable() const&;
+  UnreadableValues unreadable() && { return std::as_const(*this).unreadable(); }
   bool contains(std::string_view name) const;
 
   // The tensor with this name, after verifying its checksum.
@@ -104,7 +116,10 @@ class CROCHET_EXPORT CheckpointReader {
                        std::span<std::byte> destination) const;
   // The parts that a partitioned variable is stored in, in the order they were added (in
   // safetensors: by name); empty for a tensor that is stored whole. Throws: NotFoundError.
-  const std::vector<TensorSlice>& slices(std::string_view name) const;
+  const std::vector<TensorSlice>& slices(std::string_view name) const&;
+  std::vector<TensorSlice> slices(std::string_view name) && {
+    return std::as_const(*this).slices(name);
+  }
 
   // A line "<name> (DT_FLOAT) [2,3]" for each tensor, by name, as in TensorFlow's reader.
   std::string debug_string() const;

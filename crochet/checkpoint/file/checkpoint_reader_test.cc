@@ -60,6 +60,17 @@ TEST_F(CheckpointReaderTest, ReadsTheWorkedExample) {
   EXPECT_FALSE(reader.contains(""));
 }
 
+TEST_F(CheckpointReaderTest, ATemporaryReaderReturnsValues) {
+  internal::put_example(files_, "d/m-1");
+  std::vector<std::string> names;
+  for (const auto& [name, info] : CheckpointReader("d/m-1", files_).tensors())
+    names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("global_step", "tags", "w"));
+  static_assert(!std::is_reference_v<decltype(CheckpointReader("").prefix())>);
+  static_assert(!std::is_reference_v<decltype(CheckpointReader("").metadata())>);
+  static_assert(!std::is_reference_v<decltype(CheckpointReader("").slices(""))>);
+}
+
 // TB-12: wrong lengths, their checksum and wrong characters; for numbers, see
 // ReportsTheLocationOfAWrongChecksum.
 TEST_F(CheckpointReaderTest, DetectsEveryWrongByteOfStrings) {

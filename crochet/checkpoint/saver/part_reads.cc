@@ -20,14 +20,18 @@ namespace {
 class ValueInPass final : public PartValue {
  public:
   ValueInPass(const PartEntry& entry, const StoredTensor& stored, CheckpointPass& pass,
-              size_t number)
-      : entry_(entry), stored_(stored), pass_(pass), number_(number) {}
+              size_t number, const PartReads::Fit& fit)
+      : entry_(entry), stored_(stored), pass_(pass), number_(number), fit_(fit) {}
 
   Tensor read() override {
     if (!entry_.as) return pass_.read(number_);
     Tensor result(entry_.as->dtype, entry_.as->shape);
     read_into(result.writable_bytes());
     return result;
+  }
+
+  TensorMap fitted(const std::string& name, const Saveable& object, TensorMap state) override {
+    return fit_(name, object, std::move(state));
   }
 
   void read_into(std::span<std::byte> destination) override {
@@ -45,6 +49,7 @@ class ValueInPass final : public PartValue {
   const StoredTensor& stored_;
   CheckpointPass& pass_;
   const size_t number_;
+  const PartReads::Fit& fit_;
 };
 
 const StoredTensor& stored_as(const CheckpointReader& reader, const PartEntry& entry) {
@@ -75,7 +80,7 @@ class PartReads::Values final : public PartValues {
   void read_now(const std::string& key, const Take& take) override {
     const PartEntry& entry = *entries_.at(key);
     CheckpointPass pass(reads_.reader_, {{entry.name}});
-    ValueInPass value(entry, stored_as(reads_.reader_, entry), pass, 0);
+    ValueInPass value(entry, stored_as(reads_.reader_, entry), pass, 0, reads_.fit_);
     take(value);
   }
 
@@ -106,7 +111,7 @@ void PartReads::finish() {
   for (const size_t number : pass.order()) {
     throw_if_signalled("restoring");
     const Part& part = parts[number];
-    ValueInPass value(*part.entry, stored_as(reader_, *part.entry), pass, number);
+    ValueInPass value(*part.entry, stored_as(reader_, *part.entry), pass, number, fit_);
     try {
       part.take(value);
     } catch (const InvalidArgumentError& error) {

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/base/error.h"
@@ -24,8 +26,11 @@ struct PartEntry {
 // arrays. Not thread-safe.
 class PartReads {
  public:
+  // The state to give to an object that is a part, by its name: see PartValue::fitted().
+  using Fit = std::function<TensorMap(const std::string& name, const Saveable&, TensorMap state)>;
+
   // Requires: `reader` outlives this.
-  explicit PartReads(const CheckpointReader& reader) : reader_(reader) {}
+  PartReads(const CheckpointReader& reader, Fit fit) : reader_(reader), fit_(std::move(fit)) {}
 
   // Gives the object its structure. Requires: it and the entries stay as they are until finish().
   // Throws, as finish(): InvalidArgumentError for a value that does not fit; DataLossError.
@@ -43,6 +48,7 @@ class PartReads {
   };
 
   const CheckpointReader& reader_;
+  const Fit fit_;
   std::vector<Part> parts_;  // To be read.
 };
 

@@ -481,7 +481,17 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
     replace_file(target.files(), target.prefix + ".meta", *snapshot.meta_graph());
 }
 
+bool Publisher::has_published(const std::string& prefix) const {
+  const std::lock_guard lock(mutex_);
+  return first_published_ && directory_of(*first_published_) == directory_of(prefix) &&
+         step_of_prefix(prefix).value_or(-1) >= step_of_prefix(*first_published_).value_or(0);
+}
+
 void Publisher::note_published(Target& target) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!first_published_) first_published_ = target.prefix;
+  }
   metrics_.forget_recorded(target.files(), target.prefix);
   target.list.add(target.prefix, target.time);
 }

@@ -55,6 +55,8 @@ class Publisher {
   void note_restore() noexcept { is_restored_ = true; }
   // What sidecars record from now on: see CheckpointSidecar.
   void set_went_back_to(std::string which);
+  // Whether this wrote the checkpoint: the same for any at a later step in its directory.
+  bool has_published(const std::string& prefix) const;
   // See Saver.
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
@@ -172,6 +174,7 @@ class Publisher {
   std::multiset<std::string> announced_;  // Prefixes.
   std::string fallback_dir_;
   std::string went_back_to_;
+  std::optional<std::string> first_published_;  // Prefix.
 };
 
 }  // namespace crochet::inline v0::internal

@@ -21,8 +21,7 @@ RenamedEntries::RenamedEntries(const CheckpointContents& contents,
 size_t RenamedEntries::rule_of(const std::string& name) const {
   const bool is_fixed = is_fixed_ && is_fixed_(name);
   for (size_t i = 0; i < rules_.size(); ++i)
-    if (!(is_fixed && rules_[i].name.find('*') != std::string::npos) &&
-        stored_by(rules_[i], name))
+    if (!(is_fixed && rules_[i].name.find('*') != std::string::npos) && stored_by(rules_[i], name))
       return i;
   return kNone;
 }

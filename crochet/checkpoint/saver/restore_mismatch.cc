@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/restore_mismatch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -53,6 +54,20 @@ std::string described(const RestoreMismatch::Surplus& surplus) {
 }
 
 }  // namespace
+
+std::optional<Shape> reshaped(const Shape& from, const Shape& to) {
+  const int64_t num_elements = from.num_elements();
+  std::vector<int64_t> sizes(to.dimensions().begin(), to.dimensions().end());
+  const auto unknown = std::ranges::find(sizes, Shape::kUnknownDimension);
+  if (unknown != sizes.end()) {
+    *unknown = 1;
+    const Shape others(sizes);
+    if (!others.is_fully_known() || others.num_elements() == 0) return std::nullopt;
+    *unknown = num_elements / others.num_elements();
+  }
+  const Shape shape(sizes);
+  return shape.num_elements() == num_elements ? std::optional(shape) : std::nullopt;
+}
 
 std::string described(const StoredName& idle_rename) {
   return fmt::format(

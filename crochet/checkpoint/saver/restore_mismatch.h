@@ -55,6 +55,10 @@ struct RestoreMismatch {
 // "rename {"model/w", "old/w"} matches nothing: ...".
 std::string described(const StoredName& idle_rename);
 
+// The shape that the elements of a value of the shape `from` get to be one of `to`, which may have
+// one unknown size; unset if their number does not fit.
+std::optional<Shape> reshaped(const Shape& from, const Shape& to);
+
 // In the words of a Saver, which TensorFlow's users know.
 std::string to_string(const RestoreMismatch& mismatch);
 

@@ -21,9 +21,12 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/checkpoint/saver/keyed_rows.h"
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/renamed_entries.h"
+#include "crochet/checkpoint/saver/restore_changes.h"
 #include "crochet/checkpoint/saver/restore_mismatch.h"
+#include "crochet/checkpoint/saver/structure_fit.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
@@ -36,7 +39,9 @@ namespace {
 // The prefix of the state of hooks, which may differ from run to run.
 constexpr std::string_view kHookState = "hooks/";
 
+using internal::KeyedRows;
 using internal::RestoreMismatch;
+using internal::StructureFit;
 using internal::VariableSelection;
 
 // Finds the owner of an entry in the file: a variable, or, among the objects whose key is a prefix
@@ -94,10 +99,6 @@ Shape stored_shape(const internal::StoredTensor& entry, const TensorSlice* slice
   return internal::shape_of(internal::resolved(*slice, entry.shape));
 }
 
-bool can_be_reshaped(const Shape& from, const Shape& to) {
-  return to.is_fully_known() && from.num_elements() == to.num_elements();
-}
-
 // How to restore the tensors of one checkpoint to one graph.
 class RestorePlan {
  public:
@@ -130,23 +131,28 @@ class RestorePlan {
   RestoreReport execute(Session& session, StateOperations* operations,
                         const std::function<void()>& initialize) {
     // Objects without parts are small: all are read before anything is overwritten.
-    const std::vector<TensorMap> states = read_objects();
+    std::vector<TensorMap> states = read_objects();
     if (operations == nullptr || initialize) assign_variables(session);
     if (operations != nullptr) {
       if (initialize) initialize();
       run(*operations, session);
     }
-    internal::PartReads reads(reader_);
+    internal::PartReads reads(
+        reader_, [this](const std::string& name, const Saveable& object, TensorMap state) {
+          return fitted(name, object, std::move(state));
+        });
     for (size_t i = 0; i < objects_.size(); ++i) {
       const auto& [object, entries, kept, parted, stored] = objects_[i];
       if (parted != nullptr) {
         reads.begin(object->name, *parted, stored, entries);
       } else {
         reads.finish();  // An object may need what was tracked before it.
-        restore(*object, states[i]);
+        restore(*object, fitted(object->name, *object->object, std::move(states[i])));
       }
     }
     reads.finish();
+    if (!changes_.empty() && !rules_.is_recovery)
+      log_info(fmt::format("{}: {}", reader_.prefix(), changes_.to_string()));
     return std::move(report_);
   }
 
@@ -154,17 +160,16 @@ class RestorePlan {
   using Item = internal::StoredTensors::Item;  // Of the checkpoint.
   struct VariablePart {
     Variable variable;
-    bool is_reshaped;
+    std::optional<Shape> reshaped;  // To this.
     bool is_converted;
     const Item* item;          // It, or this part of it, is the value.
     const TensorSlice* slice;  // Null for all of it; owned by the selection or the ranks' state.
 
     // Of the value assigned to it.
-    Shape shape() const {
-      return is_reshaped ? variable.shape() : stored_shape(item->second, slice);
-    }
+    Shape shape() const { return reshaped.value_or(stored_shape(item->second, slice)); }
   };
   using Entry = internal::PartEntry;
+  using Names = std::set<std::string, std::less<>>;
   using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
   struct ObjectPart {
     const RegisteredSaveable* object;
@@ -231,32 +236,35 @@ class RestorePlan {
                                           {variable.dtype(), variable.shape()});
     if (!fit) return;
     note_restored(name, found->first);
-    variables_.push_back({variable, fit->is_reshaped, fit->is_converted, found, slice});
+    if (!variable.shape().is_fully_known())
+      note_size(name, stored_shape(entry, slice), graph_.present_shape(variable));
+    variables_.push_back({variable, fit->reshaped, fit->is_converted, found, slice});
   }
 
   // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
   // value, or the mismatch is noted.
   struct Fit {
-    bool is_reshaped;  // To the program's shape.
+    std::optional<Shape> reshaped;  // To this shape of the program's.
     bool is_converted;
   };
   std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
                             const RestoreMismatch::Value& expected) {
     const bool fits = stored.shape.is_compatible_with(expected.shape);
-    const bool is_reshaped =
-        !fits && rules_.reshape.match(name) && can_be_reshaped(stored.shape, expected.shape);
+    std::optional<Shape> shape;
+    if (!fits && rules_.reshape.match(name))
+      shape = internal::reshaped(stored.shape, expected.shape);
     const bool is_converted = stored.dtype != expected.dtype && rules_.convert_dtype.match(name) &&
                               internal::can_convert(stored.dtype, expected.dtype);
-    if ((!fits && !is_reshaped) || (stored.dtype != expected.dtype && !is_converted)) {
+    if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) {
       if (rules_.allow_mismatched.match(name))
         report_.missing.push_back(name);
       else
         mismatch_.changed.push_back({name, stored, expected});
       return std::nullopt;
     }
-    if (is_reshaped) report_.reshaped.push_back(name);
+    if (shape) report_.reshaped.push_back(name);
     if (is_converted) report_.converted.push_back(name);
-    return Fit{is_reshaped, is_converted};
+    return Fit{std::move(shape), is_converted};
   }
 
   void plan_objects(const std::vector<const RegisteredSaveable*>& objects) {
@@ -339,11 +347,13 @@ class RestorePlan {
       if (std::ranges::any_of(parts, &StatePart::is_fixed))
         return plan_missing_parts(parts, full_name);
       if (!parts.empty())
-        note_missing({name, selection_.place_of(name).key, std::nullopt},
+        note_missing({name, entries_.stored_name(view_name(name)), std::nullopt},
                      !rules_.allow_missing.match(name));
       return;
     }
-    object.stored = StoredParts(std::move(stored), is_partial);
+    const std::vector<StatePart> present = object.parted->parts_for(StoredParts());
+    StructureFit fit(present, std::move(stored), rules_of_parts(name));
+    object.stored = StoredParts(std::move(fit.wanted), is_partial);
     std::vector<StatePart> parts;
     try {
       parts = object.parted->parts_for(object.stored);
@@ -352,13 +362,25 @@ class RestorePlan {
       mismatch_.others.push_back(fmt::format("\"{}\": {}", name, error.what()));
       return;
     }
+    for (const std::string& marker : fit.void_markers)
+      note_used(view_name(full_name(marker)), names.at(marker));
+    note_structure(name, fit, present, parts, names);
+    Names present_names, present_planned;
+    for (const StatePart& part : present) {
+      present_names.insert(part.key);
+      if (part.planned_by) present_planned.insert(*part.planned_by);
+    }
     for (const StatePart& part : parts) {
       const std::string full = full_name(part.key);
       if (!selection_.selects_part(name, full)) continue;
+      if (internal::is_marker(part.key) && !names.contains(part.key) && !fit.left_out.empty())
+        continue;  // It is empty as what is stored is left out.
+      const bool is_present = part.planned_by ? present_planned.contains(*part.planned_by)
+                                              : present_names.contains(part.key);
       if (part.is_object)
-        plan_object_part(object, part, full, names);
+        plan_object_part(object, part, full, names, is_present);
       else
-        plan_array_part(object, part, full, names);
+        plan_array_part(object, part, full, names, is_present);
     }
     objects_.push_back(std::move(object));
   }
@@ -390,11 +412,89 @@ class RestorePlan {
     return found == names.end() ? nullptr : &stored_.item(found->second);
   }
 
+  StructureFit::Rules rules_of_parts(const std::string& name) const {
+    const auto full_name = [name](const std::string& key) {
+      return key.empty() ? name : join_path(name, key);
+    };
+    return {
+        .stays =
+            [this, name, full_name](const std::string& part) {
+              const std::string full = full_name(part);
+              return !selection_.selects_part(name, full) || rules_.allow_missing.match(full) ||
+                     rules_.keep.match(full);
+            },
+        .is_left_out = [this, full_name](
+                           const std::string& part) { return leaves_out_entry(full_name(part)); }};
+  }
+  // Not by `true`, which is about names that the program lacks: data that has grown would be lost.
+  bool leaves_out_entry(const std::string& name) const {
+    return !rules_.allow_surplus.is_all() && rules_.allow_surplus.match(name);
+  }
+
+  // Entries of containers that are dropped or made; those of a container that is fixed do not fit.
+  // What else differs are parts of structs, which are planned one by one.
+  void note_structure(const std::string& object, const StructureFit& fit,
+                      const std::vector<StatePart>& present, const std::vector<StatePart>& parts,
+                      const NamesByKey& names) {
+    const auto full_name = [&](const std::string& key) {
+      return key.empty() ? object : join_path(object, key);
+    };
+    const PartsByKey old_parts = by_key(present), new_parts = by_key(parts);
+    for (const StructureFit::Entry& entry : fit.only_present) {
+      if (new_parts.contains(entry.parts.front())) continue;
+      for (const std::string& part : entry.parts)
+        if (const StatePart& own = *old_parts.at(part); own.is_structure_fixed && !own.is_optional)
+          mismatch_.missing.push_back(
+              {full_name(part), entries_.stored_name(view_name(full_name(part))),
+               own.is_object ? std::nullopt
+                             : std::optional(RestoreMismatch::Value{own.dtype, own.shape})});
+      report_.dropped.push_back(full_name(entry.name));
+      changes_.add_dropped(pattern_of(full_name(entry.name), entry), report_.dropped.back());
+    }
+    for (const StructureFit::Entry& entry : fit.only_stored) {
+      const StatePart* const made = owner_in(new_parts, entry.parts.front());
+      if (made == nullptr) continue;
+      if (made->is_structure_fixed)
+        for (const std::string& part : entry.parts) {
+          const auto& stored = stored_.item(names.at(part)).second;
+          mismatch_.surplus.push_back({names.at(part), {stored.dtype, stored.shape}});
+        }
+      report_.made.push_back(full_name(entry.name));
+      if (!entry.is_awaited)
+        changes_.add_made(pattern_of(full_name(entry.name), entry), report_.made.back());
+    }
+  }
+
+  using PartsByKey = std::map<std::string, const StatePart*, std::less<>>;
+  static PartsByKey by_key(const std::vector<StatePart>& parts) {
+    PartsByKey by_key;
+    for (const StatePart& part : parts) by_key.emplace(part.key, &part);
+    return by_key;
+  }
+  // The part that an entry of the checkpoint is, or belongs to; null if there is none.
+  static const StatePart* owner_in(const PartsByKey& parts, const std::string& entry) {
+    if (const auto found = parts.find(entry); found != parts.end()) return found->second;
+    for (size_t end = entry.rfind('/'); end != std::string::npos;
+         end = end == 0 ? std::string::npos : entry.rfind('/', end - 1))
+      if (const auto found = parts.find(entry.substr(0, end));
+          found != parts.end() && found->second->is_object)
+        return found->second;
+    const auto whole = parts.find("");
+    return whole != parts.end() && whole->second->is_object ? whole->second : nullptr;
+  }
+  // For the options that concern this entry and its neighbours.
+  static std::string pattern_of(const std::string& name, const StructureFit::Entry& entry) {
+    const size_t slash = name.rfind('/');
+    if (entry.is_nullable || entry.name.empty() || slash == std::string::npos)
+      return entry.parts.front() == entry.name ? name : name + "/*";
+    return name.substr(0, slash) + "/*";
+  }
+
   void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
-                       const NamesByKey& names) {
+                       const NamesByKey& names, bool is_present) {
     const Item* const found = entry_of(part, full, names);
     if (found == nullptr && part.is_optional) return;
-    if (rules_.keep.match(full)) return note_kept(full, view_name(full), found);
+    if (is_present && rules_.keep.match(full)) return note_kept(full, view_name(full), found);
     if (found == nullptr)
       return note_missing({full, entries_.stored_name(view_name(full)),
                            RestoreMismatch::Value{part.dtype, part.shape}},
@@ -404,19 +504,21 @@ class RestorePlan {
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
     if (!fit) return;
     note_restored(full, found->first);
+    if (is_present && part.present_shape && !part.shape.is_fully_known() && !fit->reshaped)
+      note_size(full, stored.shape, *part.present_shape);
     Entry entry{part.key, found->first};
-    if (fit->is_converted || fit->is_reshaped)
-      entry.as = StoredParts::Part{part.dtype, fit->is_reshaped ? part.shape : stored.shape};
+    if (fit->is_converted || fit->reshaped)
+      entry.as = StoredParts::Part{part.dtype, fit->reshaped.value_or(stored.shape)};
     object.entries.push_back(std::move(entry));
   }
 
   void plan_object_part(ObjectPart& object, const StatePart& part, const std::string& full,
-                        const NamesByKey& names) {
+                        const NamesByKey& names, bool is_present) {
     const size_t before = object.entries.size();
-    bool is_kept = rules_.keep.match(full);
+    bool is_kept = is_present && rules_.keep.match(full);
     const auto add = [&](const std::string& key, const std::string& name) {
       const std::string entry = full + key.substr(part.key.size());
-      if (rules_.keep.match(full) || rules_.keep.match(entry)) {
+      if (is_present && (rules_.keep.match(full) || rules_.keep.match(entry))) {
         is_kept = true;
         return note_kept(entry, view_name(entry), &stored_.item(name));
       }
@@ -503,6 +605,43 @@ class RestorePlan {
       mismatch_.missing.push_back(std::move(missing));
     else
       report_.missing.push_back(std::move(missing.name));
+  }
+
+  // Of a value whose size may change. One that was empty waits for the checkpoint's elements.
+  void note_size(const std::string& name, const Shape& now, const Shape& before) {
+    if (now == before || before.num_elements() == 0) return;
+    report_.resized.push_back({name, now, before});
+    changes_.add_resized(name, now, before);
+  }
+
+  // The state to give to an object, with the entries that stay, and without those that are left
+  // out.
+  TensorMap fitted(const std::string& name, const Saveable& object, TensorMap state) {
+    const std::optional<Saveable::Rows> rows = object.rows();
+    if (!rows) return state;
+    if (!rows->key_column) {
+      for (const auto& [key, value] : state)
+        if (const auto own = rows->present.find(key); own != rows->present.end())
+          note_size(key.empty() ? name : join_path(name, key), value.shape(), own->second.shape());
+      return state;
+    }
+    const auto entry_name = [&](const std::string& key) { return join_path(name, key); };
+    KeyedRows fit(
+        rows->present, std::move(state), *rows->key_column,
+        [&](const std::string& key) {
+          return rules_.allow_missing.match(entry_name(key)) || rules_.keep.match(entry_name(key));
+        },
+        [&](const std::string& key) { return leaves_out_entry(entry_name(key)); });
+    for (const std::string& key : fit.dropped) {
+      report_.dropped.push_back(entry_name(key));
+      changes_.add_dropped(entry_name("*"), entry_name(key));
+    }
+    const bool is_awaited = rows->present.at(*rows->key_column).num_elements() == 0;
+    for (const std::string& key : fit.made) {
+      report_.made.push_back(entry_name(key));
+      if (!is_awaited) changes_.add_made(entry_name("*"), entry_name(key));
+    }
+    return std::move(fit.wanted);
   }
 
   // `item` is null if the checkpoint lacks it.
@@ -639,6 +778,7 @@ class RestorePlan {
   RestoreReport report_;
   std::vector<bool> used_;  // Whether the program uses an item, by its number.
   RestoreMismatch mismatch_;
+  internal::RestoreChanges changes_;
 };
 
 }  // namespace

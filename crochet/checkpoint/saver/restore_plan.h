@@ -23,6 +23,9 @@ struct RestoreRules {
   NamePatterns allow_surplus = false;
   NamePatterns keep = false;
   std::vector<StoredName> rename = {};
+  // The session has lost its state, which the program knows: changes of the structure are not
+  // logged.
+  bool is_recovery = false;
 
   // True if all values of the program are restored as they are stored, under their own names.
   bool is_exact() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0 {
 
@@ -17,6 +18,15 @@ struct RefusedCheckpoint {
   std::string reason = {};
 
   friend bool operator==(const RefusedCheckpoint&, const RefusedCheckpoint&) = default;
+};
+
+// A value that has another size in the checkpoint.
+struct ResizedValue {
+  std::string name = {};
+  Shape now = {};
+  Shape before = {};
+
+  friend bool operator==(const ResizedValue&, const ResizedValue&) = default;
 };
 
 // What was restored from a checkpoint, and what was not.
@@ -37,6 +47,15 @@ struct RestoreReport {
   std::vector<std::string> reshaped = {};
   // Those whose numbers have another type in the checkpoint and were converted.
   std::vector<std::string> converted = {};
+
+  // Entries of containers, and values of optionals and pointers, that the checkpoint lacks and that
+  // are therefore gone: the topmost names.
+  std::vector<std::string> dropped = {};
+  // Those that only the checkpoint has, and that were made; for a container that was empty, its own
+  // name.
+  std::vector<std::string> made = {};
+  // Values that were not empty and have got another size.
+  std::vector<ResizedValue> resized = {};
 
   // Newer checkpoints that are damaged, the newest first. Their files have been renamed if this
   // process holds the directory's lock.

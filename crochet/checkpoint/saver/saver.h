@@ -30,6 +30,7 @@ class CheckpointReader;
 class SavePromise;
 class SaveSource;
 class StateOperations;
+struct RestoreRules;
 
 namespace internal {
 class ExternalBundle;
@@ -237,10 +238,11 @@ class CROCHET_EXPORT Saver {
                                                   const std::string& prefix) const;
   // What a checkpoint may be: a run's own one already has the names that rules gave its values.
   enum class Origin { kOwnRun, kAny };
+  RestoreRules rules_for(const std::string& prefix, Origin origin) const;
   RestoreReport restore_from(Session& session, const CheckpointReader& reader, Origin origin,
-                             const std::function<void()>& initialize) const;
+                             const std::function<void()>& initialize);
   RestoreReport restore_existing(Session& session, const std::string& prefix, Origin origin,
-                                 const std::function<void()>& initialize) const;
+                                 const std::function<void()>& initialize);
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader,
                            const std::function<void()>& initialize) const;
@@ -264,6 +266,7 @@ class CROCHET_EXPORT Saver {
   std::shared_ptr<BackgroundSaver> background_;          // Made by the first save_async().
   std::shared_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.
   bool holds_unused_ = false;
+  bool has_started_ = false;                            // restore_newest() has returned.
   mutable std::map<std::string, std::string> refused_;  // With reasons, by prefix.
 };
 

@@ -62,10 +62,11 @@ RestoreReport restore_confirmed(const RestoreCandidate& candidate, const Restore
 
 // True if there is nothing to tell: a program that takes any checkpoint's contents knows that it
 // restores a part. Patterns are listed with what they left out, as one may be mistyped.
-bool is_as_stored(const RestoreReport& report, const NamePatterns& surplus) {
+// A filter leaves out the others.
+bool is_as_stored(const RestoreReport& report, const NamePatterns& surplus, bool selects_all) {
   return report.missing.empty() && report.kept.empty() && report.renamed.empty() &&
          report.reshaped.empty() && report.converted.empty() &&
-         (report.surplus.empty() || surplus.is_all());
+         (report.surplus.empty() || surplus.is_all() || !selects_all);
 }
 
 // Each rule is applied to a run's checkpoints once: what the run saves has the new names.
@@ -91,17 +92,28 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 
 }  // namespace
 
-RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader, Origin origin,
-                                  const std::function<void()>& initialize) const {
-  (*publisher_)->note_restore();
+// What a run saved since it started has the program's own values and structure: nothing may differ,
+// and nothing is kept.
+RestoreRules Saver::rules_for(const std::string& prefix, Origin origin) const {
+  const bool is_recovery = origin == Origin::kOwnRun && has_started_;
+  if (is_recovery && (*publisher_)->has_published(prefix))
+    return {.allow_surplus = options().allow_surplus, .is_recovery = true};
   RestoreRules rules{.reshape = options().reshape,
                      .convert_dtype = options().convert_dtype,
                      .allow_missing = options().allow_missing,
                      .allow_mismatched = options().allow_mismatched,
                      .allow_surplus = options().allow_surplus,
                      .keep = options().keep,
-                     .rename = options().rename};
-  if (origin == Origin::kOwnRun) remove_applied(rules.rename, files(), reader.prefix());
+                     .rename = options().rename,
+                     .is_recovery = is_recovery};
+  if (origin == Origin::kOwnRun) remove_applied(rules.rename, files(), prefix);
+  return rules;
+}
+
+RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader, Origin origin,
+                                  const std::function<void()>& initialize) {
+  (*publisher_)->note_restore();
+  const RestoreRules rules = rules_for(reader.prefix(), origin);
   const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
     return restore_by(*operations, session, reader, initialize);
@@ -110,7 +122,9 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
     log_warning(
         fmt::format("checkpoint {} has no checksums: damaged values in it cannot be detected",
                     reader.prefix()));
-  if (!is_as_stored(report, rules.allow_surplus)) log_info(to_string(report));
+  if (!is_as_stored(report, rules.allow_surplus, (*publisher_)->selection().selects_all()))
+    log_info(to_string(report));
+  if (origin == Origin::kOwnRun) has_started_ = true;
   return report;
 }
 
@@ -124,7 +138,7 @@ RestoreReport Saver::resume(Session& session, const std::string& prefix,
 }
 
 RestoreReport Saver::restore_existing(Session& session, const std::string& prefix, Origin origin,
-                                      const std::function<void()>& initialize) const {
+                                      const std::function<void()>& initialize) {
   check_built();
   if (!operations_for(session) && is_empty(session.graph())) return {};
   if (!checkpoint_exists(files(), prefix) || is_directory(files(), prefix))
@@ -212,6 +226,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       throw NotFoundError(
           fmt::format("{}: no checkpoint in this directory, where the run goes back to {}",
                       directory, to_string(options().go_back_to)));
+    has_started_ = true;
     return std::nullopt;
   }
   const std::vector<RestoreCandidate> all = candidates;

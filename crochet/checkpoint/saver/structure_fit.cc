@@ -18,6 +18,9 @@ std::string_view last_of(std::string_view name) {
 }
 bool is_null_marker(std::string_view part) { return last_of(part) == kNullName; }
 
+// A class replaces another one, with the object.
+bool is_class(const std::string& name) { return name.find(kClassName) != std::string::npos; }
+
 // True if there is a name that is `owner` or beneath it.
 bool has_at(const Names& names, std::string_view owner) {
   if (owner.empty()) return !names.empty();
@@ -53,9 +56,19 @@ bool is_owned(const Parts& parts, const std::string& entry) {
   });
 }
 
+bool is_planned(const Names& planners, const std::string& entry) {
+  return std::ranges::any_of(owners_of(entry),
+                             [&](const std::string& owner) { return planners.contains(owner); });
+}
+bool is_beneath(const std::string& name, const std::string& owner) {
+  return name.size() > owner.size() &&
+         (owner.empty() || (name.starts_with(owner) && name[owner.size()] == '/'));
+}
+
 using Entries = std::map<std::string, StructureFit::Entry>;
 
 void add(Entries& entries, std::string name, const std::string& part) {
+  if (is_class(name)) return;
   StructureFit::Entry& entry = entries[name];
   entry.name = std::move(name);
   entry.parts.push_back(part);
@@ -76,8 +89,10 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
     : wanted(std::move(stored)) {
   // An empty container is there, and its entries are not; a value that is absent is not there.
   Names present_names, present_markers, stored_names;
+  Names planners;  // What plans its own parts compares them itself.
   Parts parts;
   for (const StatePart& part : present) {
+    if (part.planned_by) planners.insert(*part.planned_by);
     (is_marker(part.key) ? present_markers : present_names).insert(part.key);
     if (!is_marker(part.key)) parts.emplace(part.key, &part);
   }
@@ -85,23 +100,30 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
     if (!is_null_marker(key)) stored_names.insert(key);
 
   Entries dropped, made;
-  for (const StatePart& part : present)
-    if (!is_marker(part.key) &&
-        !(part.is_object ? has_at(stored_names, part.key) : stored_names.contains(part.key)))
-      add(dropped, topmost_absent(stored_names, part.key), part.key);
+  for (const StatePart& part : present) {
+    if (is_marker(part.key) ||
+        (part.is_object ? has_at(stored_names, part.key) : stored_names.contains(part.key)))
+      continue;
+    std::string name = topmost_absent(stored_names, part.key);
+    if (!part.planned_by || !is_beneath(name, *part.planned_by))
+      add(dropped, std::move(name), part.key);
+  }
   for (const auto& [key, part] : wanted)
-    if (!is_marker(key) && !is_owned(parts, key))
+    if (!is_marker(key) && !is_owned(parts, key) && !is_planned(planners, key))
       add(made, topmost_absent(present_names, key), key);
 
   for (auto& [name, entry] : dropped) {
     entry.is_nullable = wanted.contains(beneath(name, kNullName));
-    if (!std::ranges::all_of(entry.parts, rules.stays)) {
+    const auto stays = [&](const std::string& part) {
+      return rules.stays(part) && !parts.at(part)->is_key;
+    };
+    if (!std::ranges::all_of(entry.parts, stays)) {
       only_present.push_back(std::move(entry));
       continue;
     }
     for (const std::string& part : entry.parts) {
       const StatePart& own = *parts.at(part);
-      wanted.emplace(part, StoredParts::Part{own.dtype, own.present_shape});
+      wanted.emplace(part, StoredParts::Part{own.dtype, own.present_shape.value_or(own.shape)});
       for (const std::string& owner : owners_of(part))
         for (const std::string_view marker : {kEmptyName, kNullName})
           if (std::string each = beneath(owner, marker); wanted.erase(each) > 0)

@@ -283,6 +283,11 @@ Output Graph::requested(std::string_view name) const {
   return crochet::Graph::requested(name);
 }
 
+Shape Graph::present_shape(const Variable& variable) const {
+  const auto& node = static_cast<const VariableNode&>(*variable.info());
+  return node.is_owned() ? variable.shape() : node.array.view().shape;
+}
+
 std::vector<Variable> Graph::variables() const {
   std::vector<Variable> variables;
   for (const auto& node : variables_) variables.emplace_back(node.get());

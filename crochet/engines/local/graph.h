@@ -155,6 +155,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
   std::vector<crochet::Variable> variables() const override;
+  Shape present_shape(const crochet::Variable& variable) const override;
   // Also the name of a variable that the sessions own, which requests its value.
   Output requested(std::string_view name) const override;
   Output global_step() const override {

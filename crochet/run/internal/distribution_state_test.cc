@@ -17,12 +17,12 @@ namespace {
 
 template <typename T>
 std::string text_of(T& distribution) {
-  return single_text(saveable_distribution(distribution)->save());
+  return single_text(saveable_distribution(distribution, "d")->save());
 }
 
 template <typename T>
 void restore(T& distribution, const std::string& text) {
-  saveable_distribution(distribution)->restore({{"", Tensor::scalar(text)}});
+  saveable_distribution(distribution, "d")->restore({{"", Tensor::scalar(text)}});
 }
 
 // After any number of calls, another one with other parameters continues from it.

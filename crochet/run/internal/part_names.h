@@ -9,13 +9,9 @@
 #include <type_traits>
 
 #include "crochet/base/export.h"
+#include "crochet/session/stored_parts.h"
 
 namespace crochet::inline v0::internal {
-
-// The names of the parts of containers. Those that begin with "%" stand for what has no parts; no
-// key has such a name.
-inline constexpr std::string_view kEmptyName = "%empty";
-inline constexpr std::string_view kNullName = "%null";
 
 // A map's key as a part of a name: "/", "%", control characters and bytes that are not UTF-8 become
 // %2F, "" becomes "%".

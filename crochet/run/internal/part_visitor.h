@@ -33,14 +33,15 @@ class CROCHET_EXPORT PartVisitor {
   // What the checkpoint has, by name; empty in a save.
   virtual const StoredParts& stored() const = 0;
 
-  virtual void array(const std::string& name, local::BorrowedArray array) = 0;
-  virtual void object(const std::string& name, std::shared_ptr<Saveable> object) = 0;
+  // `is_fixed`: it belongs to a container whose structure a restore must not change.
+  virtual void array(const std::string& name, local::BorrowedArray array, bool is_fixed) = 0;
+  virtual void object(const std::string& name, std::shared_ptr<Saveable> object, bool is_fixed) = 0;
   // Epochs, which are among the objects as well.
   virtual void epochs(const EpochOrder&) {}
   // Everything that is stored at and beneath `name`, for a provider that makes it; in a plan.
-  virtual void all_stored(const std::string& name) = 0;
+  virtual void all_stored(const std::string& name, bool is_fixed) = 0;
   // The parts of a provider that plans them one by one, by their names beneath `name`; in a plan.
-  virtual void planned(const std::string&, std::vector<StatePart>) {}
+  virtual void planned(const std::string&, std::vector<StatePart>, bool /*is_fixed*/) {}
   // Of what is stored, the parts whose values are about to be read; in a restore.
   virtual const StoredParts& read() const { return stored(); }
   // Begins and ends the parts of a provider that must have just what is stored.

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/internal/part_walks.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
@@ -12,6 +15,17 @@ namespace {
 // The value's own name is known to the caller.
 std::string part_of(const std::string& name) {
   return name.empty() ? "" : fmt::format("\"{}\": ", name);
+}
+
+// The name of the type T, without namespaces: of "... [with T = app::Agent; ...]" or "... [T =
+// ...]".
+std::string type_in(std::string_view signature) {
+  constexpr std::string_view kStart = "T = ";
+  signature.remove_prefix(std::min(signature.find(kStart) + kStart.size(), signature.size()));
+  signature = signature.substr(0, signature.find_first_of(";]"));
+  const size_t end_of_namespaces = signature.substr(0, signature.find('<')).rfind("::");
+  if (end_of_namespaces != std::string_view::npos) signature.remove_prefix(end_of_namespaces + 2);
+  return std::string(signature);
 }
 
 }  // namespace
@@ -38,8 +52,30 @@ void throw_partial_keys(const std::string& name) {
       "{}a container whose keys have parts is restored as a whole or not at all", part_of(name)));
 }
 
-size_t stored_size(const StoredParts& stored, size_t first) {
-  size_t size = first;
+void throw_unknown_class(const std::string& name, const std::string& found, const char* signature,
+                         bool has_list) {
+  const std::string base = type_in(signature);
+  throw FailedPreconditionError(fmt::format(
+      "\"{}\": found an object of class {} at a pointer to {}, expected {}: a restore would not "
+      "know its class. {} crochet_classes(const {}*), see crochet/run/classes.h; or, if the "
+      "program makes the object itself, track the object instead of the pointer",
+      name, found, base, has_list ? "a class that crochet_classes() lists" : base,
+      has_list ? "Add the class to" : "List such classes in", base));
+}
+
+void throw_unknown_class_name(const std::string& name, const std::string& found) {
+  if (found.empty())
+    throw InvalidArgumentError(fmt::format(
+        "\"{}\" has no class in the checkpoint, and no object in the program: make it before the "
+        "restore",
+        name));
+  throw InvalidArgumentError(fmt::format(
+      "\"{}\" is of the class \"{}\" in the checkpoint, which crochet_classes() does not list",
+      name, found));
+}
+
+size_t stored_size(const StoredParts& stored) {
+  size_t size = 0;
   while (!stored.beneath(std::to_string(size)).empty()) ++size;
   return size;
 }

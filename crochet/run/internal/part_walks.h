@@ -14,9 +14,13 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/run/classes.h"
 #include "crochet/run/internal/part_names.h"
 #include "crochet/run/internal/type_shapes.h"
 #include "crochet/session/stored_parts.h"
+#ifdef __cpp_rtti
+#include "crochet/base/class_name.h"
+#endif
 
 namespace crochet::inline v0::internal {
 
@@ -31,8 +35,23 @@ namespace crochet::inline v0::internal {
 // Throws: InvalidArgumentError for a map whose keys are values, if only some parts are restored.
 [[noreturn]] CROCHET_EXPORT void throw_partial_keys(const std::string& name);
 
-// How many elements are stored under "0", "1", ..., from `first` on.
-CROCHET_EXPORT size_t stored_size(const StoredParts& stored, size_t first = 0);
+// A text that contains the name of the type.
+template <typename T>
+const char* signature_of() {
+  return __PRETTY_FUNCTION__;
+}
+// Throws: FailedPreconditionError for an object of another class than the pointer to it says, which
+// is not among those that crochet_classes() lists. `base` is the signature_of() the pointer's
+// class.
+[[noreturn]] CROCHET_EXPORT void throw_unknown_class(const std::string& name,
+                                                     const std::string& found, const char* base,
+                                                     bool has_list);
+// Throws: InvalidArgumentError for the name of a class that crochet_classes() does not list.
+[[noreturn]] CROCHET_EXPORT void throw_unknown_class_name(const std::string& name,
+                                                          const std::string& found);
+
+// How many elements are stored under "0", "1", ...
+CROCHET_EXPORT size_t stored_size(const StoredParts& stored);
 
 // Whether a restore makes objects of a type that the program lacks. Support for a library may say
 // no for types whose default constructor does not compile.
@@ -64,7 +83,7 @@ struct PartWalks {
     using Part = typename T::value_type;
     auto size = static_cast<size_t>(std::distance(value.begin(), value.end()));
     if (const StoredParts stored = here.stored(); !stored.empty()) {
-      const size_t wanted = stored.is_partial() ? stored_size(stored, size) : stored_size(stored);
+      const size_t wanted = stored_size(stored);
       if (!here.is_plan()) resize(here, value, size, wanted);
       size = wanted;
     }
@@ -101,7 +120,6 @@ struct PartWalks {
     for (const auto& entry : value) keys.insert(entry.first);
     if (const StoredParts stored = here.stored(); !stored.empty()) {
       std::set<Key> wanted;
-      if (stored.is_partial()) wanted = keys;
       for (const std::string& name : stored.names())
         if (std::optional<Key> key = key_of_name<Key>(name)) wanted.insert(std::move(*key));
       if (!here.is_plan()) {
@@ -150,7 +168,7 @@ struct PartWalks {
         places.push_back(place);
       }
       here.keep(keys);
-      here.track_at("keys", *keys);
+      here.beneath("keys").track_keys(*keys);
       for (size_t i = 0; i < places.size(); ++i) values.track_at(std::to_string(i), *places[i]);
       return;
     }
@@ -164,10 +182,11 @@ struct PartWalks {
       }
       return;
     }
-    if (keys->size() != size) throw_bad_keys(here.prefix_);
+    // There are more values if some stay that only the program has, which their keys do not.
+    if (keys->size() > size) throw_bad_keys(here.prefix_);
     T before = std::move(value);
     value.clear();
-    for (size_t i = 0; i < size; ++i) {
+    for (size_t i = 0; i < keys->size(); ++i) {
       const Key& key = (*keys)[i];
       auto node = before.extract(key);
       auto place = value.end();
@@ -226,7 +245,7 @@ struct PartWalks {
         keys->assign(value.begin(), value.end());
       }
       here.keep(keys);
-      return here.track_value(*keys);
+      return here.track_keys(*keys);
     }
     if (here.stored().is_partial()) throw_partial_keys(here.prefix_);
     here.track_keys(*keys);
@@ -240,9 +259,21 @@ struct PartWalks {
   template <typename Here, typename T>
   static void nullable(Here& here, T& value) {
     using Held = typename NulledOf<T>::Type;
+    if constexpr (kIsPointer<T> && BaseClass<Held>) {
+#ifdef __cpp_rtti
+      if constexpr (ListsClasses<Held>)
+        return object_of_class(here, value, crochet_classes(static_cast<const Held*>(nullptr)));
+      else
+        check_class<Held>(here, value.get());
+#else
+      static_assert(!BaseClass<Held>,
+                    "crochet cannot tell the class of an object without run-time type information: "
+                    "declare the class final, or compile with -frtti");
+#endif
+    }
     bool has_value = static_cast<bool>(value);
     if (const StoredParts stored = here.stored(); !stored.empty()) {
-      const bool wanted = stored.find(kNullName) == nullptr || (stored.is_partial() && has_value);
+      const bool wanted = stored.find(kNullName) == nullptr;
       if (!here.is_plan()) {
         if (!wanted) value.reset();
         if (wanted && !has_value) make_held<Held>(here, value);
@@ -257,6 +288,51 @@ struct PartWalks {
       held(here, *value);
     else
       here.mark(kNullName);
+  }
+
+#ifdef __cpp_rtti
+  // The class must be the pointer's, as a restore would make an object of that one.
+  template <typename Held, typename Here>
+  static void check_class(const Here& here, const Held* object) {
+    static_assert(!std::is_abstract_v<Held>,
+                  "crochet cannot make an object of an abstract class at a restore: list the "
+                  "classes that are derived from it by crochet_classes(), see "
+                  "crochet/run/classes.h; or track the object that the program makes itself");
+    if (object != nullptr && !is_exactly<Held>(*object))
+      throw_unknown_class(here.name(), class_name_of(*object, "?"), signature_of<Held>(), false);
+  }
+
+  // The name of the class is that of a part, so that it is known before any value is read.
+  template <typename Here, typename T, typename Base>
+  static void object_of_class(Here& here, T& value, const Classes<Base>& classes) {
+    const auto* own = value ? classes.of(*value) : nullptr;
+    if (value && own == nullptr)
+      throw_unknown_class(here.name(), class_name_of(*value, "?"), signature_of<Base>(), true);
+    const StoredParts stored = here.stored();
+    if (stored.empty() || stored.find(kNullName) != nullptr) {
+      if (!stored.empty() && !here.is_plan()) value.reset();
+      if (own == nullptr || !stored.empty()) return here.mark(kNullName);
+      return of_class(here, *value, *own);
+    }
+    const std::vector<std::string> names = stored.beneath(kClassName).names();
+    const auto* const wanted = names.empty() ? own : classes.named(names.front());
+    if (wanted == nullptr)
+      throw_unknown_class_name(here.name(), names.empty() ? "" : names.front());
+    if (own == wanted) return of_class(here, *value, *own);
+    std::unique_ptr<Base> made = wanted->make();
+    if (here.is_plan()) return of_class(here, *made, *wanted);
+    value = std::move(made);
+    of_class(here, *value, *wanted);
+  }
+  template <typename Here, typename Base, typename Entry>
+  static void of_class(Here& here, Base& object, const Entry& entry) {
+    here.beneath(kClassName).mark(entry.name);
+    entry.track(here, object);
+  }
+#endif
+  template <typename Here, typename T>
+  static void track_as(Here& here, T& value) {
+    here.track_value(value);
   }
 
   template <typename Here, typename Held>
@@ -286,8 +362,7 @@ struct PartWalks {
     size_t index = value.index();
     if (const StoredParts stored = here.stored(); !stored.empty())
       for (size_t i = Alternatives<T>::kCount; i-- > 0;)
-        if (!stored.beneath(std::to_string(i)).empty() && !(stored.is_partial() && i != index))
-          index = i;
+        if (!stored.beneath(std::to_string(i)).empty()) index = i;
     if (index >= Alternatives<T>::kCount) throw_valueless(here.prefix_);
     [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
       ((kIndices == index ? alternative<kIndices>(here, value) : void()), ...);

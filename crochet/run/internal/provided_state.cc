@@ -35,7 +35,7 @@ class ListingVisitor : public PartVisitor {
   std::string full_name(const std::string& name) const override {
     return name.empty() ? value_ : join_path(value_, name);
   }
-  void all_stored(const std::string&) override {}
+  void all_stored(const std::string&, bool) override {}
   void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
 
  protected:
@@ -62,12 +62,12 @@ class SavingVisitor final : public ListingVisitor {
 
   Purpose purpose() const override { return Purpose::kSave; }
   const StoredParts& stored() const override { return none_; }
-  void array(const std::string& name, local::BorrowedArray array) override {
+  void array(const std::string& name, local::BorrowedArray array, bool) override {
     add_name(name);
     local::ArrayView view = array.view();
     arrays_.push_back({name, std::move(array), std::move(view)});
   }
-  void object(const std::string& name, std::shared_ptr<Saveable> object) override {
+  void object(const std::string& name, std::shared_ptr<Saveable> object, bool) override {
     add_name(name);
     objects_.emplace_back(name, std::move(object));
   }
@@ -92,32 +92,14 @@ class SavingVisitor final : public ListingVisitor {
   std::vector<std::pair<std::string, std::shared_ptr<Saveable>>> objects_;
 };
 
-class ShapesVisitor final : public ListingVisitor {
- public:
-  using ListingVisitor::ListingVisitor;
-
-  Purpose purpose() const override { return Purpose::kSave; }
-  const StoredParts& stored() const override { return none_; }
-  void array(const std::string& name, local::BorrowedArray array) override {
-    if (array.resize) shapes_.emplace(full_name(name), array.view().shape);
-  }
-  void object(const std::string&, std::shared_ptr<Saveable>) override {}
-
-  std::map<std::string, Shape> take_shapes() { return std::move(shapes_); }
-
- private:
-  const StoredParts none_;
-  std::map<std::string, Shape> shapes_;
-};
-
 class EpochsVisitor final : public ListingVisitor {
  public:
   using ListingVisitor::ListingVisitor;
 
   Purpose purpose() const override { return Purpose::kSave; }
   const StoredParts& stored() const override { return none_; }
-  void array(const std::string&, local::BorrowedArray) override {}
-  void object(const std::string&, std::shared_ptr<Saveable>) override {}
+  void array(const std::string&, local::BorrowedArray, bool) override {}
+  void object(const std::string&, std::shared_ptr<Saveable>, bool) override {}
   void epochs(const EpochOrder& epochs) override {
     if (!progress_) progress_ = epochs.progress();
   }
@@ -136,37 +118,52 @@ class PlanningVisitor final : public ListingVisitor {
 
   Purpose purpose() const override { return Purpose::kPlan; }
   const StoredParts& stored() const override { return stored_; }
-  void array(const std::string& name, local::BorrowedArray array) override {
+  void array(const std::string& name, local::BorrowedArray array, bool is_fixed) override {
     add_name(name);
     const local::ArrayView view = array.view();
-    parts_.push_back(
-        {.key = name, .dtype = view.dtype, .shape = local::possible_shape(array, view)});
+    parts_.push_back({.key = name,
+                      .dtype = view.dtype,
+                      .shape = local::possible_shape(array, view),
+                      .present_shape = view.shape,
+                      .is_key = num_keys_ > 0,
+                      .is_structure_fixed = is_fixed});
   }
-  void object(const std::string& name, std::shared_ptr<Saveable>) override {
+  void object(const std::string& name, std::shared_ptr<Saveable>, bool is_fixed) override {
     add_name(name);
-    parts_.push_back({.key = name, .is_object = true});
+    parts_.push_back(
+        {.key = name, .is_object = true, .is_key = num_keys_ > 0, .is_structure_fixed = is_fixed});
   }
-  void all_stored(const std::string& name) override {
+  void all_stored(const std::string& name, bool is_fixed) override {
     for (const auto& [key, part] : stored_.beneath(name).all()) {
       const std::string full = entry_name(name, key);
       add_name(full);
-      parts_.push_back({.key = full, .dtype = part.dtype, .shape = part.shape});
+      parts_.push_back({.key = full,
+                        .dtype = part.dtype,
+                        .shape = part.shape,
+                        .present_shape = part.shape,
+                        .is_structure_fixed = is_fixed});
     }
   }
 
-  void planned(const std::string& name, std::vector<StatePart> parts) override {
+  void planned(const std::string& name, std::vector<StatePart> parts, bool is_fixed) override {
     for (StatePart& part : parts) {
       part.key = entry_name(name, part.key);
+      part.is_structure_fixed = is_fixed;
+      part.planned_by = name;
       add_name(part.key);
       parts_.push_back(std::move(part));
     }
   }
+
+  void begin_keys() override { ++num_keys_; }
+  void end_keys() override { --num_keys_; }
 
   std::vector<StatePart> take_parts() { return std::move(parts_); }
 
  private:
   const StoredParts& stored_;
   std::vector<StatePart> parts_;
+  int num_keys_ = 0;
 };
 
 class RestoringVisitor final : public ListingVisitor {
@@ -184,7 +181,7 @@ class RestoringVisitor final : public ListingVisitor {
   void begin_keys() override { ++num_keys_; }
   void end_keys() override { --num_keys_; }
 
-  void array(const std::string& name, local::BorrowedArray array) override {
+  void array(const std::string& name, local::BorrowedArray array, bool) override {
     add_name(name);
     const StoredParts::Part* const found = values_.parts().find(name);
     if (found == nullptr) return check_may_lack(name);
@@ -201,7 +198,7 @@ class RestoringVisitor final : public ListingVisitor {
     });
   }
 
-  void object(const std::string& name, std::shared_ptr<Saveable> object) override {
+  void object(const std::string& name, std::shared_ptr<Saveable> object, bool) override {
     add_name(name);
     const StoredParts::Map parts = values_.parts().beneath(name).all();
     if (parts.empty()) return check_may_lack(name);
@@ -213,7 +210,8 @@ class RestoringVisitor final : public ListingVisitor {
       read_part(entry_name(name, key),
                 [state, object, key = key, full = full_name(name), num_entries](PartValue& value) {
                   state->emplace(key, value.read());
-                  if (state->size() == num_entries) restore_object(full, *object, *state);
+                  if (state->size() == num_entries)
+                    restore_object(full, *object, value.fitted(full, *object, std::move(*state)));
                 });
   }
 
@@ -265,7 +263,7 @@ class RestoringVisitor final : public ListingVisitor {
 
   // A part may be missing only if the restore was planned without it.
   void check_may_lack(const std::string& name) const {
-    if (num_providers_ > 0 && !stored_.is_partial())
+    if (num_providers_ > 0 && !stored_.is_partial() && stored_.beneath(name).empty())
       throw InvalidArgumentError(fmt::format(
           "\"{}\" is not stored: make() has to leave what the checkpoint lacks", full_name(name)));
   }
@@ -365,13 +363,6 @@ void ProvidedState::restore_parts(const StoredParts& stored, PartValues& values)
   visit_(here);
   visitor.check_all_restored();
   --num_unread_;
-}
-
-std::map<std::string, Shape> ProvidedState::present_shapes() const {
-  ShapesVisitor visitor(name_);
-  Tracker here(&graph_, &visitor, "", 0);
-  visit_(here);
-  return visitor.take_shapes();
 }
 
 std::optional<double> ProvidedState::epochs() const {

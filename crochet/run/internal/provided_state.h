@@ -39,8 +39,6 @@ class ProvidedState final : public PartedSaveable {
   std::vector<StatePart> parts_for(const StoredParts& stored) const override;
   void restore_parts(const StoredParts& stored, PartValues& values) override;
 
-  // The shapes that parts whose size may change have now, by their full names.
-  std::map<std::string, Shape> present_shapes() const;
   // The progress of the first Epochs that the value owns now; unset if it owns none.
   std::optional<double> epochs() const;
 

@@ -58,7 +58,11 @@ std::shared_ptr<Saveable> saveable_tensor(Tensor& value, std::string name) {
                                              stored.dtype(), value.dtype()));
     restore_tensor(stored, value, name);
   };
-  return make_saveable(save, restore);
+  const auto rows = [&value]() -> std::optional<Saveable::Rows> {
+    if (!value.is_set()) return std::nullopt;
+    return Saveable::Rows{{{"", value}}};
+  };
+  return make_saveable(save, restore, rows);
 }
 
 const Tensor& single_column(const TensorMap& state, std::string_view key) {
@@ -115,6 +119,14 @@ bool read_text(const std::string& text, const std::function<void(std::istream&)>
 
 const std::string& single_text(const TensorMap& state) {
   return single_value(state, DType::kString).strings()[0];
+}
+
+void warn_of_parameters(const std::string& name, const std::string& stored,
+                        const std::string& own) {
+  log_warning(
+      fmt::format("\"{}\": the checkpoint's parameters ({}) replace those that this program "
+                  "has set ({}); .restore = {{.keep = {{\"{}\"}}}} keeps the program's",
+                  name, stored, own, name));
 }
 
 std::shared_ptr<Saveable> saveable_string(std::string& value) {

@@ -85,12 +85,17 @@ CROCHET_EXPORT bool read_text(const std::string& text,
 // The stored text. Throws: InvalidArgumentError for any other state.
 CROCHET_EXPORT const std::string& single_text(const TensorMap& state);
 
+// Logs that the checkpoint's parameters replace those that the program has set.
+CROCHET_EXPORT void warn_of_parameters(const std::string& name, const std::string& stored,
+                                       const std::string& own);
+
+// `name` is for messages.
 template <Distribution T>
-std::shared_ptr<Saveable> saveable_distribution(T& value) {
+std::shared_ptr<Saveable> saveable_distribution(T& value, const std::string& name) {
   const auto text_of = [](const T& distribution) {
     return written_text([&](std::ostream& out) { out << distribution; });
   };
-  const auto restore = [&value, text_of](const TensorMap& state) {
+  const auto restore = [&value, text_of, name](const TensorMap& state) {
     const std::string& stored = single_text(state);
     // Weights are normalised when they are read, which may change their last bits.
     if (text_of(value) == stored) return;
@@ -103,6 +108,8 @@ std::shared_ptr<Saveable> saveable_distribution(T& value) {
       restored.param(typename T::param_type(mean, deviation));
     }
     if (!has_weights<T>() && text_of(restored) != stored) throw_bad_distribution();
+    if (const T own(value.param()), others(restored.param()); own.param() != others.param())
+      warn_of_parameters(name, text_of(others), text_of(own));
     value = restored;
   };
   return make_saveable(
@@ -189,7 +196,10 @@ std::shared_ptr<Saveable> saveable_container(T& value) {
       value.insert(elements.begin(), elements.end());
     }
   };
-  return make_saveable(save, restore);
+  const auto rows = [save]() -> std::optional<Saveable::Rows> {
+    return Saveable::Rows{save(), SetLike<T> ? std::optional<std::string>("") : std::nullopt};
+  };
+  return make_saveable(save, restore, rows);
 }
 
 template <Flat Key, Flat Mapped, typename Entries>
@@ -230,7 +240,10 @@ std::shared_ptr<Saveable> saveable_map(T& value) {
     value = std::move(before);
     throw_bad_map(keys.size(), values.size());
   };
-  return make_saveable(save, restore);
+  const auto rows = [save]() -> std::optional<Saveable::Rows> {
+    return Saveable::Rows{save(), "keys"};
+  };
+  return make_saveable(save, restore, rows);
 }
 
 template <BitsetLike T>

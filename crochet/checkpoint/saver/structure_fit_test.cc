@@ -1,0 +1,106 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/structure_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace crochet {
+namespace {
+
+using internal::StructureFit;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<StatePart> parts(const std::vector<std::string>& names) {
+  std::vector<StatePart> parts;
+  for (const std::string& name : names)
+    parts.push_back({.key = name, .is_object = internal::is_marker(name)});
+  return parts;
+}
+
+StoredParts::Map stored(const std::vector<std::string>& names) {
+  StoredParts::Map stored;
+  for (const std::string& name : names) stored.emplace(name, StoredParts::Part{});
+  return stored;
+}
+
+// The options match what begins so.
+StructureFit fit(const std::vector<std::string>& present, const std::vector<std::string>& in_file,
+                 const std::string& stays = "-", const std::string& left_out = "-") {
+  return StructureFit(
+      parts(present), stored(in_file),
+      {.stays = [stays](const std::string& part) { return part.starts_with(stays); },
+       .is_left_out = [left_out](const std::string& part) { return part.starts_with(left_out); }});
+}
+
+std::vector<std::string> names(const std::vector<StructureFit::Entry>& entries) {
+  std::vector<std::string> names;
+  for (const auto& each : entries) names.push_back(each.name);
+  return names;
+}
+
+std::vector<std::string> names(const StoredParts::Map& parts) {
+  std::vector<std::string> names;
+  for (const auto& [name, part] : parts) names.push_back(name);
+  return names;
+}
+
+TEST(StructureFitTest, NamesTheTopmostPartThatOnlyOneHas) {
+  const StructureFit found = fit({"de/w", "de/b", "fr/w", "fr/b"}, {"de/w", "de/b", "en/w"});
+  EXPECT_THAT(names(found.only_present), ElementsAre("fr"));
+  EXPECT_THAT(found.only_present[0].parts, ElementsAre("fr/w", "fr/b"));
+  EXPECT_THAT(names(found.only_stored), ElementsAre("en"));
+  EXPECT_THAT(names(found.wanted), ElementsAre("de/b", "de/w", "en/w"));
+}
+
+TEST(StructureFitTest, AnEntryStaysIfAllOfItsPartsDo) {
+  EXPECT_THAT(names(fit({"de/w", "fr/w", "fr/b"}, {"de/w"}, "fr/").wanted),
+              ElementsAre("de/w", "fr/b", "fr/w"));
+  EXPECT_THAT(names(fit({"de/w", "fr/w", "fr/b"}, {"de/w"}, "fr/w").wanted), ElementsAre("de/w"));
+}
+
+TEST(StructureFitTest, LeavesOutWhatOnlyTheCheckpointHas) {
+  const StructureFit found = fit({"de/w"}, {"de/w", "fr/w", "fr/b"}, "-", "fr/");
+  EXPECT_THAT(names(found.wanted), ElementsAre("de/w"));
+  EXPECT_THAT(found.left_out, ElementsAre("fr/b", "fr/w"));
+  EXPECT_THAT(names(fit({"de/w"}, {"de/w", "fr/w", "fr/b"}, "-", "fr/b").wanted),
+              ElementsAre("de/w", "fr/b", "fr/w"));
+}
+
+TEST(StructureFitTest, AnEmptyContainerAwaitsEntries) {
+  const StructureFit found = fit({"a/%empty", "n"}, {"a/0/x", "a/1/x", "n"});
+  EXPECT_THAT(names(found.only_stored), ElementsAre("a"));
+  EXPECT_TRUE(found.only_stored[0].is_awaited);
+  EXPECT_THAT(found.only_present, IsEmpty());
+  EXPECT_FALSE(fit({"a/0/x"}, {"a/0/x", "a/1/x"}).only_stored[0].is_awaited);
+}
+
+TEST(StructureFitTest, EntriesThatStayMakeAMarkerVoid) {
+  EXPECT_THAT(names(fit({"a/0/x"}, {"a/%empty"}).only_present), ElementsAre("a/0"));
+  const StructureFit found = fit({"a/0/x"}, {"a/%empty"}, "a/");
+  EXPECT_THAT(names(found.wanted), ElementsAre("a/0/x"));
+  EXPECT_THAT(found.void_markers, ElementsAre("a/%empty"));
+}
+
+TEST(StructureFitTest, AnAbsentValueIsAnEntryAsAWhole) {
+  const StructureFit dropped = fit({"x", "y"}, {"%null"});
+  EXPECT_THAT(names(dropped.only_present), ElementsAre(""));
+  EXPECT_TRUE(dropped.only_present[0].is_nullable);
+  EXPECT_THAT(names(fit({"x", "y"}, {"%null"}, "x").wanted), ElementsAre("%null"));
+  EXPECT_THAT(names(fit({"head"}, {"head/%null"}, "head").wanted), ElementsAre("head"));
+  EXPECT_THAT(names(fit({"b", "head/%null"}, {"b", "head/w"}).only_stored), ElementsAre("head"));
+}
+
+TEST(StructureFitTest, EntriesOfAnObjectAreItsOwn) {
+  std::vector<StatePart> present = parts({"generator"});
+  present[0].is_object = true;
+  const StructureFit found(present, stored({"generator/state", "generator/cached"}),
+                           {.stays = [](const std::string&) { return false; },
+                            .is_left_out = [](const std::string&) { return false; }});
+  EXPECT_THAT(found.only_present, IsEmpty());
+  EXPECT_THAT(found.only_stored, IsEmpty());
+}
+
+}  // namespace
+}  // namespace crochet

@@ -9,13 +9,11 @@
 #include <ATen/ATen.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/log.h"
 #include "crochet/io/path.h"
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/tracked_tensor.h"
 #include "crochet/run/restore_purpose.h"
-#include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {

@@ -256,6 +256,53 @@ TEST_F(ChangedStructureTest, KeepsTheProgramsValuesOfParts) {
   EXPECT_THAT(report_.kept, ElementsAre("s/electron/mass"));
 }
 
+// Plans its parts: a weight, and a moment that only a run that has stepped has.
+struct Planned {
+  double weight = 0;
+  std::optional<double> moment;
+  void track(Tracker& tracker) {
+    tracker.add_provider({.list =
+                              [this](Tracker& here) {
+                                here("weight", weight);
+                                if (moment) here("moment", *moment);
+                              },
+                          .plan =
+                              [](const StoredParts& stored) {
+                                std::vector<StatePart> parts{
+                                    {.key = "weight", .dtype = DType::kDouble}};
+                                if (stored.find("moment") != nullptr)
+                                  parts.push_back({.key = "moment", .dtype = DType::kDouble});
+                                return parts;
+                              },
+                          .make =
+                              [this](const StoredParts& stored, const StoredParts& read) {
+                                if (stored.find("moment") == nullptr) moment.reset();
+                                if (read.find("moment") != nullptr) moment.emplace();
+                              }});
+  }
+  friend bool operator==(const Planned&, const Planned&) = default;
+};
+using PlannedMap = std::map<std::string, Planned>;
+
+TEST_F(ChangedStructureTest, WhatPlansItsPartsGetsThemWithoutAReport) {
+  save(PlannedMap{{"a", {1, 2}}});
+  EXPECT_EQ(restored(PlannedMap{{"a", {}}}, {.allow_surplus = {"s/*"}}),
+            (PlannedMap{{"a", {1, 2}}}));
+  EXPECT_THAT(report_.made, IsEmpty());
+  EXPECT_FALSE(log_.contains("structure"));
+}
+
+TEST_F(ChangedStructureTest, WhatPlansItsPartsIsAnEntryAsAWhole) {
+  save(PlannedMap{{"a", {1, 2}}});
+  const PlannedMap now{{"a", {}}, {"b", {3, 4}}};
+  EXPECT_EQ(restored(now), (PlannedMap{{"a", {1, 2}}}));
+  EXPECT_THAT(report_.dropped, ElementsAre("s/b"));
+  EXPECT_EQ(restored(now, {.allow_missing = {"s/*"}}), (PlannedMap{{"a", {1, 2}}, {"b", {3, 4}}}));
+  EXPECT_EQ(restored(PlannedMap{{"a", {3, 4}}}, {.keep = {"s/*"}}), (PlannedMap{{"a", {3, 4}}}));
+  auto fixed_now = now;
+  EXPECT_THROW(restored(fixed(fixed_now)), NotFoundError);
+}
+
 // Each kind of value whose size a restore changes.
 TEST_F(ChangedStructureTest, OtherSizesAreReported) {
   struct Sized {

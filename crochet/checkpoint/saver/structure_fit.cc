@@ -56,13 +56,20 @@ bool is_owned(const Parts& parts, const std::string& entry) {
   });
 }
 
-bool is_planned(const Names& planners, const std::string& entry) {
-  return std::ranges::any_of(owners_of(entry),
-                             [&](const std::string& owner) { return planners.contains(owner); });
-}
 bool is_beneath(const std::string& name, const std::string& owner) {
   return name.size() > owner.size() &&
          (owner.empty() || (name.starts_with(owner) && name[owner.size()] == '/'));
+}
+
+// True if an entry that only the checkpoint has is in a value that plans its own parts, and not in
+// a container that is tracked beside these. `others` are the parts that are not planned so.
+bool is_planned(const Names& planners, const Names& others, const std::string& entry) {
+  const size_t slash = entry.rfind('/');
+  const std::string container = entry.substr(0, slash == std::string::npos ? 0 : slash);
+  return std::ranges::any_of(owners_of(entry), [&](const std::string& owner) {
+    return planners.contains(owner) && !has_at(others, entry) &&
+           !(is_beneath(container, owner) && has_at(others, container));
+  });
 }
 
 using Entries = std::map<std::string, StructureFit::Entry>;
@@ -89,10 +96,14 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
     : wanted(std::move(stored)) {
   // An empty container is there, and its entries are not; a value that is absent is not there.
   Names present_names, present_markers, stored_names;
-  Names planners;  // What plans its own parts compares them itself.
+  // What plans its own parts compares them itself.
+  Names planners, others;
   Parts parts;
   for (const StatePart& part : present) {
-    if (part.planned_by) planners.insert(*part.planned_by);
+    if (part.planned_by)
+      planners.insert(*part.planned_by);
+    else
+      others.insert(part.key);
     (is_marker(part.key) ? present_markers : present_names).insert(part.key);
     if (!is_marker(part.key)) parts.emplace(part.key, &part);
   }
@@ -108,9 +119,11 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
     if (!part.planned_by || !is_beneath(name, *part.planned_by))
       add(dropped, std::move(name), part.key);
   }
-  for (const auto& [key, part] : wanted)
-    if (!is_marker(key) && !is_owned(parts, key) && !is_planned(planners, key))
-      add(made, topmost_absent(present_names, key), key);
+  for (const auto& [key, part] : wanted) {
+    if (is_marker(key) || is_owned(parts, key)) continue;
+    std::string name = topmost_absent(present_names, key);
+    if (!is_planned(planners, others, name)) add(made, std::move(name), key);
+  }
 
   for (auto& [name, entry] : dropped) {
     entry.is_nullable = wanted.contains(beneath(name, kNullName));

@@ -102,5 +102,38 @@ TEST(StructureFitTest, EntriesOfAnObjectAreItsOwn) {
   EXPECT_THAT(found.only_stored, IsEmpty());
 }
 
+class PlannedStructureTest : public testing::Test {
+ protected:
+  // "0" and "1" plan their own parts, and "0" has a container beside them.
+  static StructureFit fit(const std::vector<std::string>& in_file, bool stays = false) {
+    std::vector<StatePart> present = parts({"0/w", "0/extra", "1/w", "0/members/0/x"});
+    for (StatePart& part : present)
+      if (!part.key.starts_with("0/members")) part.planned_by = part.key.substr(0, 1);
+    return StructureFit(present, stored(in_file),
+                        {.stays = [stays](const std::string&) { return stays; },
+                         .is_left_out = [](const std::string&) { return true; }});
+  }
+};
+
+TEST_F(PlannedStructureTest, WhatPlansItsPartsComparesThem) {
+  const StructureFit found = fit({"0/w", "0/state/w", "0/members/0/x", "1/w"}, true);
+  EXPECT_THAT(names(found.wanted), ElementsAre("0/members/0/x", "0/state/w", "0/w", "1/w"));
+  EXPECT_THAT(found.left_out, IsEmpty());
+  EXPECT_THAT(found.only_present, IsEmpty());
+}
+
+TEST_F(PlannedStructureTest, IsAnEntryOfItsContainer) {
+  const std::vector<std::string> first = {"0/w", "0/extra", "0/members/0/x"};
+  EXPECT_THAT(names(fit(first).only_present), ElementsAre("1"));
+  EXPECT_THAT(names(fit(first, true).wanted),
+              ElementsAre("0/extra", "0/members/0/x", "0/w", "1/w"));
+  EXPECT_THAT(fit({"0/w", "0/members/0/x", "1/w", "2/w"}).left_out, ElementsAre("2/w"));
+}
+
+TEST_F(PlannedStructureTest, AContainerBesideItsPartsIsComparedAsAnyOther) {
+  EXPECT_THAT(fit({"0/w", "0/members/0/x", "0/members/1/x", "1/w"}).left_out,
+              ElementsAre("0/members/1/x"));
+}
+
 }  // namespace
 }  // namespace crochet

@@ -26,9 +26,8 @@ const char* flaw_of(const std::string& name) {
 
 FileName::FileName(std::string name) : name_(std::move(name)) {
   if (const char* const flaw = flaw_of(name_))
-    throw InvalidArgumentError(
-        fmt::format("\"{:.300}\": found {}, expected the name of a file in its directory", name_,
-                    flaw));
+    throw InvalidArgumentError(fmt::format(
+        "\"{:.300}\": found {}, expected the name of a file in its directory", name_, flaw));
 }
 
 }  // namespace crochet::inline v0

@@ -149,9 +149,9 @@ class CROCHET_EXPORT FileSystem {
   virtual std::shared_ptr<Directory> open_directory(const std::string& path);
 
   // The path that still leads to the same file after the process has changed its working directory,
-  // which is "/..." for a relative path of the operating system; "" for "". Called once for each path
-  // that an object keeps, by its public constructor. The default, for files that do not depend on the
-  // process, returns `path`.
+  // which is "/..." for a relative path of the operating system; "" for "". Called once for each
+  // path that an object keeps, by its public constructor. The default, for files that do not depend
+  // on the process, returns `path`.
   virtual std::string fixed_path(const std::string& path, const WorkingDirectory& start) const;
   std::string fixed_path(const std::string& path) const {
     return fixed_path(path, WorkingDirectory());

@@ -17,8 +17,8 @@ enum class CopyOf { kContent, kNothing };
 // name, which is left as it is. Returns an errno, or 0.
 int replace_by_own_copy(const FilePlace& place, CopyOf copy) noexcept;
 
-// Gives a file with one name the mode and group of the file that it is to replace, as far as the user
-// may do that.
+// Gives a file with one name the mode and group of the file that it is to replace, as far as the
+// user may do that.
 void keep_mode_and_group(const FilePlace& place, const struct stat& replaced) noexcept;
 
 }  // namespace crochet::inline v0

@@ -77,8 +77,8 @@ std::optional<struct stat> status_of_directory(const FilePlace& place) {
   return is_known ? std::optional(status) : std::nullopt;
 }
 
-// Opens a lock file to those who may write its directory, and to nobody else: a user who may read it
-// could hold a lock that excludes us.
+// Opens a lock file to those who may write its directory, and to nobody else: a user who may read
+// it could hold a lock that excludes us.
 void fit_to_directory(int file, const FilePlace& place) {
   struct stat own;
   const auto directory = status_of_directory(place);

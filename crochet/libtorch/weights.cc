@@ -82,8 +82,7 @@ class NamesInFile {
   std::vector<std::string> of(const Weight& weight) const {
     std::vector<std::string> found;
     for (const std::string& name : weight.names)
-      if (reader_.contains(internal::stored_name(options_.rename, name)))
-        found.push_back(name);
+      if (reader_.contains(internal::stored_name(options_.rename, name))) found.push_back(name);
     return found.empty() ? std::vector{weight.names.front()} : found;
   }
 

@@ -52,9 +52,9 @@ class CheckpointDirectory {
   // changed. After a kill in between it cannot be read: the index is renamed after the data.
   std::optional<std::string> set_aside(const std::string& prefix, Unused why = Unused::kDamaged);
 
-  // True if the user has moved files of a checkpoint elsewhere and left symbolic links. They are read
-  // and renamed; the files that they lead to are the user's. False, with a line in the log, if this
-  // cannot be determined.
+  // True if the user has moved files of a checkpoint elsewhere and left symbolic links. They are
+  // read and renamed; the files that they lead to are the user's. False, with a line in the log, if
+  // this cannot be determined.
   bool has_links(const std::string& prefix) noexcept;
   // Called before a checkpoint of the same name is written, if the existing one is to be kept:
   // renames its files to `<name>.replaced`, or `<name>.replaced-2` and so on. `why` is for the log.

@@ -39,10 +39,10 @@ CheckpointBasename::CheckpointBasename(std::string name) : name_(std::move(name)
         fmt::format("\"{}\": found a name of {} bytes for checkpoints, expected at most {}", str(),
                     str().size(), kMaxBytes));
   if (!is_recognized(str()))
-    throw InvalidArgumentError(
-        fmt::format("\"{}\": found a name that looks like a part of a checkpoint, expected one whose "
-                    "checkpoints are found again",
-                    str()));
+    throw InvalidArgumentError(fmt::format(
+        "\"{}\": found a name that looks like a part of a checkpoint, expected one whose "
+        "checkpoints are found again",
+        str()));
 }
 
 }  // namespace crochet::inline v0

@@ -21,8 +21,8 @@ namespace crochet::inline v0::internal {
 class RenamedEntries {
  public:
   using Item = StoredTensors::Item;
-  // True for names that a rule with a `*` does not match: the step and the state of hooks, which the
-  // program has not named.
+  // True for names that a rule with a `*` does not match: the step and the state of hooks, which
+  // the program has not named.
   using IsFixed = std::function<bool(std::string_view name)>;
 
   // Requires: all outlive this.

@@ -323,6 +323,23 @@ TEST(PosixFileSystemTest, AnOwnCopyKeepsItsModeAndGroup) {
   EXPECT_EQ(read_file(files, path), "one more");
 }
 
+TEST(PosixFileSystemTest, ADirectoryAcceptsRelativeAndAbsolutePathsOfItsFiles) {
+  FileSystem& files = FileSystem::posix();
+  const TempDirectory directory;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  files.create_directories("d/e");
+  for (const std::string& path : {std::string("d"), directory / "d"}) {
+    const auto opened = files.open_directory(path);
+    opened->create("d/e/a")->append("x");
+    EXPECT_EQ(read_file(*opened, directory / "d/e/a"), "x");
+    EXPECT_THROW(opened->exists("e/a"), InvalidArgumentError);
+    EXPECT_THROW(opened->exists(directory / "e/a"), InvalidArgumentError);
+  }
+  EXPECT_TRUE(files.open_directory("")->exists(directory / "d/e/a"));
+  std::filesystem::current_path(before);
+}
+
 TEST(PosixFileSystemTest, AFixedPathBeginsAtTheWorkingDirectoryOfTheMoment) {
   FileSystem& files = FileSystem::posix();
   EXPECT_EQ(files.fixed_path(""), "");

@@ -272,7 +272,7 @@ class PosixDirectory final : public PosixOperations<Directory> {
 
  protected:
   FilePlace place_of(const std::string& path) const override {
-    FilePlace place{path, name_within(path_, path), directory_};
+    FilePlace place{path, name_of_file(path), directory_};
     // Name by name, since a link in the middle of a path would be followed.
     for (size_t slash = place.name.find('/'); slash != std::string::npos;
          slash = place.name.find('/')) {
@@ -284,6 +284,12 @@ class PosixDirectory final : public PosixOperations<Directory> {
   }
 
  private:
+  // Also of a path that is absolute while that of the directory is relative, or the reverse.
+  std::string name_of_file(const std::string& path) const {
+    if (is_absolute(path) == is_absolute(path_)) return name_within(path_, path);
+    return name_within(absolute_path_, absolute_path(or_current(path)));
+  }
+
   static DirectoryIdentity identity_of(const struct stat& status) {
     return {status.st_dev, status.st_ino};
   }

@@ -24,6 +24,7 @@
 #include "crochet/checkpoint/file/storable_state.h"
 #include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/saver/external_bundle.h"
 #include "crochet/checkpoint/saver/rank_parts.h"

@@ -61,8 +61,9 @@ std::map<std::pair<int64_t, std::string>, std::string> read_curves(const std::st
   const std::string text = read_file(FileSystem::posix(), path);
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    const nlohmann::json line =
-        internal::parse_json(std::string_view(text).substr(begin, end - begin), path);
+    internal::JsonTree tree;
+    internal::parse_json(std::string_view(text).substr(begin, end - begin), path, tree);
+    const nlohmann::json& line = tree.root;
     begin = end + 1;
     if (line.contains("resumed_at"))
       values.erase(values.upper_bound({line["resumed_at"].get<int64_t>() + 1, ""}), values.end());

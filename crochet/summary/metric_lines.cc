@@ -53,7 +53,9 @@ void read_line(const json& line, Points& points) {
 
 void read_line(std::string_view text, const std::string& path, Points& points) {
   try {
-    read_line(internal::parse_json(text, path), points);
+    internal::JsonTree tree;
+    internal::parse_json(text, path, tree);
+    read_line(tree.root, points);
   } catch (const DataLossError&) {  // Not one of our lines.
   }
 }

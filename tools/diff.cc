@@ -7,6 +7,7 @@
 #include "tools/command.h"
 #include "tools/name_filter.h"
 #include "tools/tensor_difference.h"
+#include "tools/text.h"
 
 namespace crochet::tool {
 namespace {

@@ -72,11 +72,15 @@ class FrozenLayersTest : public testing::Test {
   std::map<int64_t, Tensor> values_;
 };
 
-// From the second checkpoint on: if they were compared by checksums, it would be the third.
+// From the second checkpoint on: if they were compared by checksums, it would be the third. Every
+// fourth checkpoint is written whole.
 TEST_F(FrozenLayersTest, AreWrittenOnce) {
   train([](int64_t) {});
-  EXPECT_EQ(shared_bytes(0), 0);
-  for (int64_t step = 1; step <= kLastStep; ++step) EXPECT_GE(shared_bytes(step), kFrozenBytes);
+  for (int64_t step = 0; step <= kLastStep; ++step)
+    if (step % 4 == 0)
+      EXPECT_EQ(shared_bytes(step), 0) << step;
+    else
+      EXPECT_GE(shared_bytes(step), kFrozenBytes) << step;
   expect_right_checkpoints();
 }
 

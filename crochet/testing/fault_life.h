@@ -220,6 +220,12 @@ class FaultLife {
     std::set<std::string> removals;  // Removals that were unfinished, or undone by a power cut.
   };
 
+  // The run's directory says where its newest checkpoint is.
+  static bool is_fallback_record(const std::string& name) {
+    const std::string record = fmt::format("{}.fallback", kBasename);
+    return name == record || step_of_prefix(name).has_value() && name.starts_with(record + "-");
+  }
+
   static Leftovers leftovers(FileSystem& files, const std::string& directory) {
     Leftovers found;
     if (!files.exists(directory)) return found;
@@ -227,7 +233,7 @@ class FaultLife {
     const int64_t newest = sound.empty() ? 0 : step_of_prefix(sound.back()).value_or(0);
     for (const std::string& name : files.list(directory)) {
       if (name == "checkpoint" || name == ".lock" || name == ".sidecar_lock" ||
-          name == "metrics.jsonl" || name.starts_with("events."))
+          name == "metrics.jsonl" || name.starts_with("events.") || is_fallback_record(name))
         continue;
       const auto file = parse_checkpoint_filename(name);
       const std::string base(file ? file->base : std::string_view(name));

@@ -58,7 +58,7 @@ int run(const Options& options) {
   const Digits digits = load_digits(options.data);
   Batches batches(digits.train, kBatchSize, options.seed);
 
-  local::Graph graph;
+  crochet::local::Graph graph;
   const auto images = graph.placeholder<float>("images", {-1, kPixels});
   const auto labels = graph.placeholder<int32_t>("labels", {-1});
   const auto weights =
@@ -75,7 +75,7 @@ int run(const Options& options) {
                  b -= kLearningRate * db;
                });
   const auto train_op = graph.group("train", {apply, graph.increment_global_step()});
-  graph.add_to_collection(kSummariesCollection, graph.name("loss", gradients[2]));
+  graph.add_to_collection(crochet::kSummariesCollection, graph.name("loss", gradients[2]));
   graph.op("accuracy", {images, labels, weights, bias}, softmax_accuracy);
   crochet::Tracker(graph, "")("batches",
                               batches);  // The order of samples is saved with the variables.

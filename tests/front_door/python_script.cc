@@ -40,7 +40,7 @@ class LoggerHook : public crochet::SessionRunHook {
 
 int main(int, char** argv) {
   const int64_t last_step = std::atoll(argv[1]);
-  local::Graph graph;
+  crochet::local::Graph graph;
   const auto step = graph.create_global_step();
   const auto weights = graph.variable("weights", crochet::Tensor::zeros<double>({3}));
   const auto x = graph.op("x", {step}, [](int64_t number) { return std::sin(double(number)); });

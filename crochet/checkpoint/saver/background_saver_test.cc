@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -426,9 +427,11 @@ TEST_F(BackgroundSaverTest, SurvivesEachAllocationThatFails) {
       const int64_t step = read_global_step(*session_);
       int64_t count = 0;
       std::optional<SaveTicket> ticket;
+      const std::string path = fmt::format("d{}/{}/model.ckpt", length, first);
       {
         const FailingAllocations failing(first, length);
-        ticket = background.enqueue(std::move(snapshot), "d/model.ckpt", step);
+        // A directory of its own: to list what failed saves have left costs allocations.
+        ticket = background.enqueue(std::move(snapshot), path, step);
         ticket->wait_finished();
         background.wait();
         count = failing.count();

@@ -23,7 +23,7 @@ namespace {
 std::string read_index(FileSystem& files, const std::string& prefix) {
   const std::string path = index_filename(prefix);
   if (!files.exists(path))
-    throw FailedPreconditionError(fmt::format(
+    throw UnseenFilesError(fmt::format(
         "{}: the saving operations have ended, but there is no such file: they write where they "
         "run, so all machines must share the directory",
         path));
@@ -61,7 +61,7 @@ void ExternalBundle::open() {
       num_bytes_ += files_->file_size(path);
       staged_->adopt(path, data_filename(final_prefix_, shard, num_shards_), is_synced_);
     } else if (used.contains(shard)) {
-      throw FailedPreconditionError(fmt::format(
+      throw UnseenFilesError(fmt::format(
           "{}: there is no such file, but its index needs it: all machines must share the "
           "directory",
           path));

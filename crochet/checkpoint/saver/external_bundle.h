@@ -9,12 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/error.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/io/directory.h"
 #include "crochet/session/snapshot.h"
 
 namespace crochet::inline v0::internal {
+
+// The operations have written their files where this process does not see them: in no directory
+// would it see more.
+class UnseenFilesError : public FailedPreconditionError {
+ public:
+  using FailedPreconditionError::FailedPreconditionError;
+};
 
 // A tensor bundle written by others, under a temporary name until it is published as a
 // checkpoint: "<prefix>.tempstate<number>".

@@ -108,6 +108,16 @@ std::shared_ptr<ExternalBundle> store_at(StateOperations& operations, Session& s
   return stored;
 }
 
+bool are_unseen(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const internal::UnseenFilesError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 void Saver::check_complete(const Session& session) const {
@@ -175,7 +185,7 @@ std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Sessio
   log_operations_once(operations, session);
   const internal::Publisher& publisher = **publisher_;
   auto stored = store_at(operations, session, files(), prefix);
-  if (!stored->failed() || fallback_dir().empty()) return stored;
+  if (!stored->failed() || fallback_dir().empty() || are_unseen(stored->error())) return stored;
   log_error(fmt::format("saving {} failed: {}; trying the fallback directory", prefix,
                         describe(stored->error())));
   auto second = store_at(operations, session, files(), publisher.fallback_prefix(prefix));

@@ -47,10 +47,13 @@ class SharedFilesTest : public testing::Test {
 
   static std::string prefix(int64_t step) { return fmt::format("run/m-{}", step); }
   ToolRun run(const std::vector<std::string>& arguments) { return tool::run(files_, arguments); }
-  // Under both of its names: a write to one of them would leave the other.
+  // A write gives a name a copy of its own: the other gets the damaged one, too.
   void damage_shared_file() {
-    damage(files_, data_filename(prefix(3), 0, 1), kLarge);
-    damage(files_, data_filename(prefix(4), 1, 2), kLarge);
+    const std::string damaged = data_filename(prefix(3), 0, 1);
+    const std::string other = data_filename(prefix(4), 1, 2);
+    damage(files_, damaged, kLarge);
+    files_.remove(other);
+    files_.link(damaged, other);
   }
 
   static constexpr size_t kLarge = 32 << 10;

@@ -223,7 +223,7 @@ class FaultLife {
   // The run's directory says where its newest checkpoint is.
   static bool is_fallback_record(const std::string& name) {
     const std::string record = fmt::format("{}.fallback", kBasename);
-    return name == record || step_of_prefix(name).has_value() && name.starts_with(record + "-");
+    return name == record || (step_of_prefix(name) && name.starts_with(record + "-"));
   }
 
   static Leftovers leftovers(FileSystem& files, const std::string& directory) {

@@ -38,6 +38,12 @@ constexpr std::chrono::seconds kLockLimit(10);
 // The words for Better::kLower and kHigher.
 constexpr std::array<const char*, 2> kBetter = {"lower", "higher"};
 
+// Text by text: an array that is only half constructed when memory is short cannot be destroyed.
+void fill_list(json& list, const std::vector<std::string>& texts) {
+  list = json(json::value_t::array);
+  for (const std::string& text : texts) list.push_back(text);
+}
+
 void fill(json& object, const CheckpointSidecar& sidecar) {
   // Not by its first member: that leaves no valid value if memory is short.
   object = json(json::value_t::object);
@@ -49,14 +55,15 @@ void fill(json& object, const CheckpointSidecar& sidecar) {
   object["index_crc32c"] = fmt::format("{:08x}", sidecar.index_crc32c);
   object["library_version"] = sidecar.library_version;
   object["build"] = sidecar.build;
-  object["command_line"] = sidecar.command_line;
+  fill_list(object["command_line"], sidecar.command_line);
   object["threads"] = sidecar.threads;
-  object["metrics"] = sidecar.metrics;
+  json& metrics = object["metrics"] = json(json::value_t::object);
+  for (const auto& [metric, value] : sidecar.metrics) metrics[metric] = value;
   json& better = object["better"] = json(json::value_t::object);
   for (const auto& [metric, which] : sidecar.better)
     better[metric] = kBetter[static_cast<size_t>(which)];
   object["went_back_to"] = sidecar.went_back_to;
-  object["renamed"] = sidecar.renamed;
+  fill_list(object["renamed"], sidecar.renamed);
   object["pinned"] = sidecar.pinned;
   object["preserved"] = sidecar.preserved;
 }

@@ -609,7 +609,8 @@ class RestorePlan {
 
   // Of a value whose size may change. One that was empty waits for the checkpoint's elements.
   void note_size(const std::string& name, const Shape& now, const Shape& before) {
-    if (now == before || before.num_elements() == 0) return;
+    // A variable of a graph may have any shape until it has a value.
+    if (now == before || !before.is_fully_known() || before.num_elements() == 0) return;
     report_.resized.push_back({name, now, before});
     changes_.add_resized(name, now, before);
   }

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/renamed_entries.h"
 
+#include <utility>
+
 #include "crochet/checkpoint/saver/stored_names.h"
 
 namespace crochet::inline v0::internal {
 
 RenamedEntries::RenamedEntries(const CheckpointContents& contents,
-                               const std::vector<StoredName>& rules, const IsFixed& is_fixed)
-    : contents_(contents), rules_(rules), is_fixed_(is_fixed), is_used_(rules.size()) {
+                               const std::vector<StoredName>& rules, IsFixed is_fixed)
+    : contents_(contents), rules_(rules), is_fixed_(std::move(is_fixed)), is_used_(rules.size()) {
   if (rules.empty()) return;
   for (const Item& item : contents.items()) {
     if (rule_of(item.first) == kNone) entries_.emplace(item.first, &item);

@@ -25,9 +25,9 @@ class RenamedEntries {
   // the program has not named.
   using IsFixed = std::function<bool(std::string_view name)>;
 
-  // Requires: all outlive this.
+  // Requires: `contents` and `rules` outlive this.
   RenamedEntries(const CheckpointContents& contents, const std::vector<StoredName>& rules,
-                 const IsFixed& is_fixed);
+                 IsFixed is_fixed);
 
   // The name in the checkpoint of what the program calls `name`.
   std::string stored_name(const std::string& name) const;
@@ -48,7 +48,7 @@ class RenamedEntries {
 
   const CheckpointContents& contents_;
   const std::vector<StoredName>& rules_;
-  const IsFixed is_fixed_;
+  IsFixed is_fixed_;
   std::map<std::string, const Item*> entries_;  // Empty without rules.
   std::vector<bool> is_used_;                   // By rule.
 };

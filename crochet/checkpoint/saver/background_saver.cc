@@ -126,15 +126,19 @@ struct BackgroundSaver::Queue {
 
   // Tries until the job is published or has failed. Cannot fail, however short memory is.
   void save(const std::shared_ptr<Job>& job) noexcept;
+  // True if no attempt follows this one: all retries are used, or something waits for the end of
+  // this save. A newer save grants it one retry.
   bool is_last(int attempt);
+  // Requires that the mutex is held.
+  bool is_newer_due() const { return next || newer_is_due; }
   // The job is durable: training may change what its snapshot reads in place. Its memory is freed
   // later, as that takes long.
   void end_copies(Job& job);
   // Records how long a save took that started then.
   void measure(const SaveTicket& ticket, Clock::TimePoint start);
   void fail(Job& job, const std::exception_ptr& error, SaveFault fault) noexcept;
-  // False if the job is superseded.
-  bool pause_for(Job& job, Clock::Duration duration);
+  // Ends early if something waits for the end of this save.
+  void pause_for(Job& job, Clock::Duration duration);
 
   const std::shared_ptr<Publisher> publisher;
   const int max_retries;
@@ -218,28 +222,23 @@ class BackgroundSaver::Queue::Retries final : public internal::SaveAttempts {
     return is_last_ ? SpaceCheck::kIgnore : SpaceCheck::kRefuse;
   }
 
-  Next after(const std::exception_ptr& error) override {
-    if (is_last_) return Next::kGoElsewhere;
+  bool repeats_after(const std::exception_ptr& error) override {
+    if (is_last_) return false;
     const SaveTicket& ticket = job_.promise.ticket();
     log_lazily(Severity::kWarning, [&] {
       return fmt::format("{}; next attempt in {:g} s", failure_text(ticket, error, previous_),
                          to_seconds(pause_));
     });
     previous_ = error;
-    if (queue_.pause_for(job_, std::exchange(pause_, pause_ * 2))) return Next::kRepeat;
-    log_lazily(Severity::kWarning,
-               [&] { return fmt::format("{} is superseded by a newer save", ticket.prefix()); });
-    was_superseded_ = true;
-    return Next::kStop;
+    queue_.pause_for(job_, std::exchange(pause_, pause_ * 2));
+    return true;
   }
-  bool was_superseded() const { return was_superseded_; }
 
  private:
   Queue& queue_;
   Job& job_;
   int number_ = 0;
   bool is_last_ = false;
-  bool was_superseded_ = false;
   Clock::Duration pause_ = kFirstRetryAfter;
   std::exception_ptr previous_;
 };
@@ -252,8 +251,7 @@ void BackgroundSaver::Queue::save(const std::shared_ptr<Job>& job) noexcept {
     publisher->save(job->source, job->promise, retries, [&] { end_copies(*job); });
     measure(ticket, start);
   } catch (const internal::SaveFailed& failed) {
-    if (!retries.was_superseded())
-      log_lazily(Severity::kError, [&] { return end_text(ticket, failed); });
+    log_lazily(Severity::kError, [&] { return end_text(ticket, failed); });
     fail(*job, failed.error, failed.fault);
   } catch (...) {  // Between attempts, memory was short.
     const std::exception_ptr error = std::current_exception();
@@ -282,7 +280,8 @@ void BackgroundSaver::Queue::measure(const SaveTicket& ticket, Clock::TimePoint 
 
 bool BackgroundSaver::Queue::is_last(int attempt) {
   const std::lock_guard lock(mutex);
-  return attempt > max_retries || in_hurry || pending_signal() != 0;
+  return attempt > max_retries || in_hurry || pending_signal() != 0 ||
+         (attempt > 1 && is_newer_due());
 }
 
 void BackgroundSaver::Queue::fail(Job& job, const std::exception_ptr& error,
@@ -292,18 +291,15 @@ void BackgroundSaver::Queue::fail(Job& job, const std::exception_ptr& error,
   job.promise.fail(error, fault);
 }
 
-bool BackgroundSaver::Queue::pause_for(Job& job, Clock::Duration duration) {
-  const auto gives_way = [this] { return next || newer_is_due; };
+void BackgroundSaver::Queue::pause_for(Job& job, Clock::Duration duration) {
   {
     const std::lock_guard lock(mutex);
-    if (gives_way()) return false;
-    if (in_hurry) return true;
+    if (in_hurry || is_newer_due()) return;
     pause = job.wake;
   }
   sleep_unless_signalled(publisher->clock(), duration, job.wake.get_token());
   const std::lock_guard lock(mutex);
   pause.reset();
-  return !gives_way();
 }
 
 BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& options)

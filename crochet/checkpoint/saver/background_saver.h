@@ -18,9 +18,10 @@ namespace crochet::inline v0 {
 
 struct BackgroundSaverOptions {
   // How many times a failed save is retried, with new files, after waiting 1 s, 2 s, 4 s, ...,
-  // before the saver's fallback directory is tried, if it has one. A newer snapshot ends the wait;
-  // so does a signal to end, after which the save is tried once more. An error that every attempt
-  // would hit, as for a torn snapshot, ends the save at once.
+  // before the saver's fallback directory is tried, if it has one. A newer snapshot ends the wait,
+  // and so does a signal to end: then the save is tried once more. So no save that has begun is
+  // given up for a newer one, however often saves are due. An error that every attempt would hit,
+  // as for a torn snapshot, ends the save at once.
   int max_retries = 3;
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
   // The interval at which wait() logs what it is waiting for.
@@ -33,8 +34,8 @@ struct BackgroundSaverOptions {
 // most one snapshot is held in addition to the one being written, and no save is lost. With
 // kNewestWins it does not block, and a snapshot that is held but not being written is skipped for a
 // newer one; its ticket has a CancelledError. With kSkip the caller checks busy() before it takes a
-// snapshot. A save that waits to be retried is superseded by a newer one. Failures are logged, and
-// kept in the tickets.
+// snapshot. A save that waits to be retried is retried at once, and for the last time, if a newer
+// one is due. Failures are logged, and kept in the tickets.
 //
 // The thread shares the saver's publisher, not the saver: close() with a deadline can detach it. If
 // the system cannot start a thread, enqueue() logs a warning and writes the snapshot itself; the
@@ -61,8 +62,8 @@ class CROCHET_EXPORT BackgroundSaver {
   // Throws: as Saver::write().
   void write_now(const SaveSource& source, const std::string& save_path, int64_t step);
   // For callers that would rather wait before they take a snapshot than hold two: blocks until a
-  // save would start at once. A save that waits to be retried is superseded. False if a signal asks
-  // the process to end before that.
+  // save would start at once. A save that waits to be retried is retried at once, and for the last
+  // time. False if a signal asks the process to end before that.
   bool wait_for_turn();
 
   // True while a save is being written, retried or waiting to be written.

@@ -309,7 +309,7 @@ TEST_F(BackgroundSaverTest, ContinuesAfterAFailedSave) {
   EXPECT_EQ(restored_step(), 2);
 }
 
-TEST_F(BackgroundSaverTest, ASaveWaitingForARetryIsSuperseded) {
+TEST_F(BackgroundSaverTest, ANewerSaveEndsTheWaitForARetryButNotTheSave) {
   EndlessClock clock;
   Saver saver({.files = &files_, .clock = &clock});
   BackgroundSaver background(saver);
@@ -319,10 +319,26 @@ TEST_F(BackgroundSaverTest, ASaveWaitingForARetryIsSuperseded) {
   files_.stop_failing();
   const SaveTicket newer = save_next_step(background);
   background.wait();
-  EXPECT_THROW(older.wait(), ResourceExhaustedError);
+  EXPECT_EQ(older.stage(), SaveStage::kPublished);
+  EXPECT_EQ(older.num_attempts(), 2);
   EXPECT_EQ(newer.stage(), SaveStage::kPublished);
-  EXPECT_TRUE(log_.contains("d/model.ckpt-1 is superseded by a newer save"));
   EXPECT_EQ(restored_step(), 2);
+}
+
+TEST_F(BackgroundSaverTest, ANewerSaveMakesTheNextAttemptTheLast) {
+  EndlessClock clock;
+  Saver saver({.files = &files_, .clock = &clock});
+  BackgroundSaver background(saver);
+  fail_from_now_on();
+  const SaveTicket older = save_next_step(background);
+  clock.asleep.wait();
+  const SaveTicket newer = save_next_step(background);
+  EXPECT_THROW(older.wait(), ResourceExhaustedError);
+  EXPECT_EQ(older.num_attempts(), 2);
+  EXPECT_EQ(older.fault(), SaveFault::kPlace);
+  files_.stop_failing();
+  background.close(clock.now() + std::chrono::seconds(60));
+  EXPECT_EQ(newer.stage(), SaveStage::kPublished);
 }
 
 TEST_F(BackgroundSaverTest, DoesNotRetryIfASignalIsPending) {

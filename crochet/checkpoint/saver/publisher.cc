@@ -208,8 +208,7 @@ void Publisher::set_went_back_to(std::string which) {
 void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempts& attempts,
                      const WhenDurable& when_durable) {
   std::exception_ptr error;
-  SaveAttempts::Next next = SaveAttempts::Next::kRepeat;
-  while (next == SaveAttempts::Next::kRepeat) {
+  do {
     try {
       return attempt(source, promise, attempts.space_check(), when_durable);
     } catch (const SaveFailed&) {
@@ -218,9 +217,7 @@ void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempt
       error = std::current_exception();
     }
     if (source.is_lost()) throw SaveFailed{error, SaveFault::kThisSave};
-    next = attempts.after(error);
-  }
-  if (next == SaveAttempts::Next::kStop) throw SaveFailed{error, SaveFault::kThisSave};
+  } while (attempts.repeats_after(error));
   if (!can_fall_back(source, promise.ticket())) throw SaveFailed{error, SaveFault::kPlace};
   save_elsewhere(source, promise, error);
 }

@@ -24,13 +24,11 @@ enum class SpaceCheck {
 // default once.
 class SaveAttempts {
  public:
-  enum class Next { kRepeat, kGoElsewhere, kStop };
-
   virtual ~SaveAttempts() = default;
   // For the next attempt.
   virtual SpaceCheck space_check() { return SpaceCheck::kRefuse; }
-  // What follows an attempt that failed because of the directory or its disk. May wait.
-  virtual Next after(const std::exception_ptr& /*error*/) { return Next::kGoElsewhere; }
+  // Whether another attempt follows one that failed because of the directory or its disk. May wait.
+  virtual bool repeats_after(const std::exception_ptr& /*error*/) { return false; }
 };
 
 }  // namespace crochet::inline v0::internal

@@ -25,7 +25,7 @@ enum class SaveStage {
 enum class SaveFault {
   kNone,      // It has not failed.
   kPlace,     // The directory or its disk: a later save may succeed there, or in another one.
-  kThisSave,  // Its snapshot was torn or lost, another rank failed, or a newer save took its place.
+  kThisSave,  // Its snapshot was torn or lost, another rank failed, or a newer one was preferred.
   kState,     // The state of the program, which no save can store as it is: a name that is used
               // twice, a type that the format does not have, a write that was not announced.
 };

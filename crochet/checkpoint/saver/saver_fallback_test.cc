@@ -17,12 +17,14 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/standing_clock.h"
 #include "crochet/testing/watched_file_system.h"
 
 namespace crochet {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -261,6 +263,55 @@ TEST_F(SaverFallbackTest, IsUsedIfTheLockedDirectoryIsGone) {
   files_.rename("d", "other");
   files_.rename("moved", "d");
   EXPECT_EQ(save(saver, 5), "d/m-5");
+}
+
+// Saves that are due more often than the retries take: a newer one never ends the attempts of one
+// that has begun.
+class FrequentSavesTest : public SaverFallbackTest {
+ protected:
+  // Saves steps 2 to 5, each while the save before waits to be retried.
+  void save_often(const BackgroundSaverOptions& options, bool waits_for_turn = false) {
+    BackgroundSaver background(saver_, options);
+    for (int64_t step = 2; step <= 5; ++step) {
+      if (waits_for_turn) {
+        EXPECT_TRUE(background.wait_for_turn());
+      }
+      background.enqueue(saver_.snapshot(*session_), "d/m", step);
+      standing_.wait_for_sleepers();
+    }
+    background.close(standing_.now() + std::chrono::seconds(60));
+  }
+
+  StandingClock standing_;
+  Saver saver_{{.fallback_dir = "e", .files = &files_, .clock = &standing_}};
+};
+
+TEST_F(FrequentSavesTest, AllReachTheFallbackIfTheDirectoryIsGone) {
+  const DirectoryLock lock(files_, "d");
+  save(saver_, 1);
+  files_.rename("d", "moved");
+  save_often({});
+  EXPECT_THAT(in("e"), ElementsAre("e/m-2", "e/m-3", "e/m-4", "e/m-5"));
+}
+
+TEST_F(FrequentSavesTest, AllReachItIfCallersWaitBeforeTheirSnapshot) {
+  break_disk("d");
+  save_often({}, true);
+  EXPECT_THAT(in("e"), ElementsAre("e/m-2", "e/m-3", "e/m-4", "e/m-5"));
+}
+
+TEST_F(FrequentSavesTest, TheFirstAndTheNewestReachItIfTheNewestWins) {
+  break_disk("d");
+  save_often({.overlap = SaveOverlapPolicy::kNewestWins});
+  EXPECT_THAT(in("e"), AllOf(Contains("e/m-2"), Contains("e/m-5")));
+}
+
+// The free space that is reported may be wrong: the last attempt ignores it.
+TEST_F(FrequentSavesTest, AreWrittenInSpiteOfAWrongReportOfFreeSpace) {
+  files_.create_directories("d");
+  files_.say_free([] { return 100; });
+  save_often({});
+  EXPECT_THAT(in("d"), ElementsAre("d/m-2", "d/m-3", "d/m-4", "d/m-5"));
 }
 
 TEST_F(SaverFallbackTest, WithoutOneALostDirectoryIsTriedAgain) {

@@ -20,7 +20,7 @@ struct BackgroundSaverOptions {
   // How many times a failed save is retried, with new files, after waiting 1 s, 2 s, 4 s, ...,
   // before the saver's fallback directory is tried, if it has one. A newer snapshot ends the wait,
   // and so does a signal to end: then the save is tried once more. So no save that has begun is
-  // given up for a newer one, however often saves are due. An error that every attempt would hit,
+  // abandoned for a newer one, however often saves are due. An error that every attempt would hit,
   // as for a torn snapshot, ends the save at once.
   int max_retries = 3;
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;

@@ -14,6 +14,8 @@
 // Results are evaluated after the callable returns: write `return (x * w).eval()` for an expression
 // that refers to a local variable.
 
+#include <concepts>
+
 #include <Eigen/Core>
 
 #include "crochet/engines/local/borrowed_array.h"
@@ -106,6 +108,14 @@ struct local::Parameter<Eigen::Map<Dense, kOptions>> {
     }
   }
 };
+
+namespace internal {
+
+template <typename Dense>
+requires std::derived_from<Dense, Eigen::PlainObjectBase<Dense>>
+inline constexpr bool kHasFixedShape<Dense> = Dense::SizeAtCompileTime != Eigen::Dynamic;
+
+}  // namespace internal
 
 // A matrix keeps the size it has when it is tracked, and its memory may move. One in a container
 // may change its size between saves; a restore only gives one without elements another size.

@@ -40,9 +40,14 @@ Tracker::Tracker(local::Graph* graph, internal::PartVisitor* visitor, std::strin
         "\"{:.200}...\" is tracked {} parts deep: is there a cycle of pointers?", prefix_, depth));
 }
 
-std::string Tracker::full_name(std::string_view name) const {
+std::string_view Tracker::checked(std::string_view name) const {
   if (name.empty())
     throw InvalidArgumentError(fmt::format("a part of \"{}\" is tracked without a name", prefix_));
+  return name;
+}
+
+std::string Tracker::full_name(std::string_view name) const {
+  checked(name);
   if (shard_ != nullptr)
     throw InvalidArgumentError(
         fmt::format("sharded(): \"{}\" has parts, expected one array", prefix_));
@@ -62,6 +67,10 @@ void check_is_fixed(const internal::PartVisitor* visitor, const std::string& nam
 }  // namespace
 
 Tracker Tracker::at_part(const Shard& shard) const {
+  if (members_ != nullptr) {
+    members_->other(prefix_);
+    return *this;
+  }
   check_is_fixed(visitor_, prefix_);
   Tracker here = *this;
   here.shard_ = &shard;
@@ -69,6 +78,10 @@ Tracker Tracker::at_part(const Shard& shard) const {
 }
 
 Tracker Tracker::at_rank(Regroup regroup) const {
+  if (members_ != nullptr) {
+    members_->other(prefix_);
+    return *this;
+  }
   check_is_fixed(visitor_, prefix_);
   return {graph_, visitor_, internal::RankState::of(*graph_)->add_per_rank(prefix_, regroup),
           depth_ + 1};
@@ -77,6 +90,7 @@ Tracker Tracker::at_rank(Regroup regroup) const {
 Tracker Tracker::beneath(std::string_view name) const {
   Tracker part(graph_, visitor_, full_name(name), depth_ + 1);
   part.is_fixed_ = is_fixed_;
+  part.members_ = members_;
   return part;
 }
 
@@ -124,6 +138,7 @@ void Tracker::add_provider(PartsProvider provider) {
 }
 
 void Tracker::add_own_array(local::BorrowedArray array) {
+  if (members_ != nullptr) return members_->other(prefix_);
   if (is_fixed_ || shard_ != nullptr) array.resize = {};  // Its place determines a shard's size.
   if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array), is_fixed_);
   add_as(prefix_, [&] {
@@ -133,6 +148,7 @@ void Tracker::add_own_array(local::BorrowedArray array) {
 }
 
 void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
+  if (members_ != nullptr) return members_->other(prefix_);
   if (shard_ != nullptr)
     throw InvalidArgumentError(
         fmt::format("sharded(): \"{}\" is not an array whose elements follow each other in the "
@@ -144,6 +160,7 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
 }
 
 void Tracker::provide(std::function<void(Tracker& here)> visit) {
+  if (members_ != nullptr) return members_->other(prefix_);
   if (visitor_ != nullptr) return visit(*this);
   const auto visit_here = [visit = std::move(visit), is_fixed = is_fixed_](Tracker& here) {
     here.is_fixed_ = is_fixed;
@@ -165,6 +182,7 @@ void Tracker::mark(std::string_view name) const {
 }
 
 void Tracker::note_epochs(const EpochOrder& epochs) const {
+  if (members_ != nullptr) return;
   if (visitor_ != nullptr) return visitor_->epochs(epochs);
   internal::note_tracked_epochs(*graph_, [&epochs] { return epochs.progress(); });
 }
@@ -178,6 +196,8 @@ bool Tracker::is_restoring() const {
 }
 
 StoredParts Tracker::stored() const { return visitor_->stored().beneath(prefix_); }
+
+StoredParts Tracker::layout() const { return visitor_->layout().beneath(prefix_); }
 
 bool Tracker::is_plan() const {
   return visitor_->purpose() == internal::PartVisitor::Purpose::kPlan;

@@ -136,13 +136,19 @@ class CROCHET_EXPORT Tracker {
 
  private:
   friend struct internal::PartWalks;
+  friend struct internal::ColumnWalk;
   friend class internal::ProvidedState;
 
   Tracker(local::Graph* graph, internal::PartVisitor* visitor, std::string prefix, int depth);
+  // At an element of a sequence, whose members are visited.
+  Tracker(local::Graph* graph, internal::MemberVisitor* members)
+      : graph_(graph), members_(members) {}
 
   // A tracker at a part, or at an element, whose name may be any text but "".
   Tracker beneath(std::string_view name) const;
   std::string full_name(std::string_view name) const;
+  // Throws: InvalidArgumentError for an empty name.
+  std::string_view checked(std::string_view name) const;
 
   Tracker at_part(const Shard& shard) const;
   Tracker at_rank(Regroup regroup) const;
@@ -159,18 +165,26 @@ class CROCHET_EXPORT Tracker {
   // Records epochs, whose progress is a curve of a loop.
   void note_epochs(const EpochOrder& epochs) const;
 
+  // True where values become variables and objects of the graph.
+  bool is_direct() const { return visitor_ == nullptr && members_ == nullptr; }
   // What the checkpoint has here; empty in a save.
   StoredParts stored() const;
+  // The same, or of parts as they are now, what the checkpoint has that they are compared with.
+  StoredParts layout() const;
   bool is_plan() const;
   void keep(std::shared_ptr<const void> object) const;
 
   template <typename T>
   static constexpr bool lists_parts();
   template <typename T>
-  void track_at(std::string_view name, T& value) const {
-    Tracker part = beneath(name);
-    part.track_value(value);
-  }
+  static constexpr bool can_be_member();
+  template <typename T>
+  void track_at(std::string_view name, T& value) const;
+  // The element at which this tracker is.
+  template <typename T>
+  void track_element(T& value);
+  template <typename T>
+  void add_member(std::string_view name, T& value) const;
   template <typename T>
   void track_value(T& value);
   // The same for keys: a restore gives them their values at once.
@@ -181,8 +195,9 @@ class CROCHET_EXPORT Tracker {
   template <typename T>
   void list_parts(T& value);
 
-  local::Graph* graph_;                       // Not owned.
-  internal::PartVisitor* visitor_ = nullptr;  // Null outside of one. Not owned.
+  local::Graph* graph_;                         // Not owned.
+  internal::PartVisitor* visitor_ = nullptr;    // Null outside of one. Not owned.
+  internal::MemberVisitor* members_ = nullptr;  // The same.
   std::string prefix_;
   int depth_ = 0;
   const Shard* shard_ = nullptr;  // Of the array that is tracked here. Not owned.
@@ -216,6 +231,16 @@ template <typename T>
 concept BorrowableArray = requires(T& value, Tracker& tracker) {
   { borrow_array(tracker, value) } -> std::same_as<local::BorrowedArray>;
 };
+
+// True for arrays of such a library whose types fix their shapes.
+template <typename T>
+inline constexpr bool kHasFixedShape = false;
+
+// A member of an element that can be in a column.
+template <typename T>
+concept ColumnMember =
+    !std::is_const_v<T> && !TracksItself<T> && !TrackedByFunction<T> && !SavesItself<T> &&
+    (BorrowableArray<T> ? kHasFixedShape<T> : std::same_as<T, std::string> || DenseElement<T>);
 
 // The numbers of `count` elements that follow each other in memory.
 template <DenseElement E>
@@ -320,13 +345,50 @@ Tracker& Tracker::operator()(std::string_view name, T&& value) {
   static_assert(
       std::is_lvalue_reference_v<T> || internal::kIsSpan<T> || internal::TrackedReference<T>,
       "crochet cannot track a temporary: what is tracked must outlive the loop");
-  beneath(name).track_value(value);
+  track_at(name, value);
   return *this;
+}
+
+template <typename T>
+void Tracker::track_at(std::string_view name, T& value) const {
+  if constexpr (internal::ColumnMember<T>)
+    if (members_ != nullptr) return add_member(checked(name), value);
+  Tracker part = beneath(name);
+  part.track_value(value);
+}
+
+template <typename T>
+void Tracker::track_element(T& value) {
+  if constexpr (internal::ColumnMember<T>)
+    add_member("", value);
+  else
+    track_value(value);
+}
+
+template <typename T>
+void Tracker::add_member(std::string_view name, T& value) const {
+  if constexpr (std::same_as<T, std::string>) {
+    static const Shape scalar = {};
+    members_->member({prefix_, name, DType::kString, scalar, 0, &value});
+  } else if constexpr (internal::Dense<T>) {
+    static const Shape shape = internal::view_of(value).shape;
+    members_->member({prefix_, name, internal::kDenseDtype<T>, shape, sizeof(T), &value});
+  } else {
+    Tracker here = *this;
+    const local::ArrayView array = borrow_array(here, value).view();
+    members_->member(
+        {prefix_, name, array.dtype, array.shape, array.num_bytes(), array.data, &array});
+  }
 }
 
 template <typename T>
 constexpr bool Tracker::lists_parts() {
   return internal::TracksItself<T> || internal::TrackedByFunction<T> || internal::SavesItself<T>;
+}
+
+template <typename T>
+constexpr bool Tracker::can_be_member() {
+  return internal::ColumnMember<T>;
 }
 
 template <typename T>

@@ -22,6 +22,9 @@ struct StatePart {
   Shape shape = {};               // May have unknown sizes.
   // As it is now; unset if it is not known, or always as `shape`.
   std::optional<Shape> present_shape = {};
+  // A column, whose first size is that of its neighbours: of an element that stays in the program,
+  // it is not known.
+  bool is_column = false;
   bool is_key = false;  // Of the keys of a map or set, which are replaced as a whole.
   // In a container whose structure a restore must not change.
   bool is_structure_fixed = false;
@@ -44,6 +47,12 @@ class CROCHET_EXPORT PartedSaveable : public Saveable {
   // The parts that it has once it is restored from a checkpoint that has `stored`. Changes nothing.
   // Throws: InvalidArgumentError if it cannot have the parts that are stored.
   virtual std::vector<StatePart> parts_for(const StoredParts& stored) const = 0;
+  // The parts that it has now, by the names that they would have in a checkpoint like the one that
+  // has `stored`.
+  virtual std::vector<StatePart> present_parts(const StoredParts& stored) const {
+    static_cast<void>(stored);
+    return parts_for(StoredParts());
+  }
   // Takes the structure that `stored` describes, and has the values read into its parts: large ones
   // are never in memory twice. Parts without a value keep theirs.
   // Throws, here or when a value is read: InvalidArgumentError for a value that does not fit; then

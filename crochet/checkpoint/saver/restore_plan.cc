@@ -351,7 +351,7 @@ class RestorePlan {
                      !rules_.allow_missing.match(name));
       return;
     }
-    const std::vector<StatePart> present = object.parted->parts_for(StoredParts());
+    const std::vector<StatePart> present = object.parted->present_parts(StoredParts(stored));
     StructureFit fit(present, std::move(stored), rules_of_parts(name));
     object.stored = StoredParts(std::move(fit.wanted), is_partial);
     std::vector<StatePart> parts;
@@ -504,7 +504,7 @@ class RestorePlan {
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
     if (!fit) return;
     note_restored(full, found->first);
-    if (is_present && part.present_shape && !part.shape.is_fully_known() && !fit->reshaped)
+    if (is_present && part.present_shape && !fit->reshaped)
       note_size(full, stored.shape, *part.present_shape);
     Entry entry{part.key, found->first};
     if (fit->is_converted || fit->reshaped)

@@ -136,7 +136,8 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
     }
     for (const std::string& part : entry.parts) {
       const StatePart& own = *parts.at(part);
-      wanted.emplace(part, StoredParts::Part{own.dtype, own.present_shape.value_or(own.shape)});
+      const Shape shape = own.is_column ? own.shape : own.present_shape.value_or(own.shape);
+      wanted.emplace(part, StoredParts::Part{own.dtype, shape});
       for (const std::string& owner : owners_of(part))
         for (const std::string_view marker : {kEmptyName, kNullName})
           if (std::string each = beneath(owner, marker); wanted.erase(each) > 0)

@@ -8,6 +8,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/engines/local/borrowed_array.h"
+#include "crochet/run/internal/columns.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
@@ -32,10 +33,15 @@ class CROCHET_EXPORT PartVisitor {
   virtual std::string full_name(const std::string& name) const = 0;
   // What the checkpoint has, by name; empty in a save.
   virtual const StoredParts& stored() const = 0;
+  // The same, also where the parts are listed as they are now, but with the names that they have in
+  // the checkpoint.
+  virtual const StoredParts& layout() const { return stored(); }
 
   // `is_fixed`: it belongs to a container whose structure a restore must not change.
   virtual void array(const std::string& name, local::BorrowedArray array, bool is_fixed) = 0;
   virtual void object(const std::string& name, std::shared_ptr<Saveable> object, bool is_fixed) = 0;
+  // The elements of a sequence, in place of parts one by one: as many arrays as each has members.
+  virtual void columns(const std::string& name, Columns columns, bool is_fixed) = 0;
   // Epochs, which are among the objects as well.
   virtual void epochs(const EpochOrder&) {}
   // Everything that is stored at and beneath `name`, for a provider that makes it; in a plan.

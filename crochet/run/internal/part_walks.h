@@ -15,6 +15,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/run/classes.h"
+#include "crochet/run/internal/column_walk.h"
 #include "crochet/run/internal/part_names.h"
 #include "crochet/run/internal/type_shapes.h"
 #include "crochet/session/stored_parts.h"
@@ -82,6 +83,7 @@ struct PartWalks {
   static void sequence(Here& here, T& value) {
     using Part = typename T::value_type;
     auto size = static_cast<size_t>(std::distance(value.begin(), value.end()));
+    if (lists_columns(here, value, size)) return;
     if (const StoredParts stored = here.stored(); !stored.empty()) {
       const size_t wanted = stored_size(stored);
       if (!here.is_plan()) resize(here, value, size, wanted);
@@ -95,6 +97,28 @@ struct PartWalks {
       here.track_at(std::to_string(i), *made);
     }
     if (size == 0) here.mark(kEmptyName);
+  }
+
+  // True if the elements are listed as columns.
+  template <typename Here, typename T>
+  static bool lists_columns(Here& here, T& value, size_t size) {
+    using Part = typename T::value_type;
+    if constexpr (ColumnWalk::may_list<Here, Part>()) {
+      std::unique_ptr<Part> like_made;
+      if constexpr (kCanBeMade<Part>) {
+        if (size == 0) like_made = std::make_unique<Part>();
+      } else if (const StoredParts stored = here.stored(); size == 0 && !stored.empty()) {
+        if (stored.find(kEmptyName) == nullptr) throw_cannot_make(here.prefix_);
+      }
+      return ColumnWalk::list(here, value, size == 0 ? like_made.get() : &*value.begin(),
+                              [&](size_t wanted) {
+                                if (!here.is_plan()) return resize(here, value, size, wanted);
+                                if (!kCanBeMade<Part> && wanted > size)
+                                  throw_cannot_make(here.prefix_);
+                              });
+    } else {
+      return false;
+    }
   }
 
   template <typename Here, typename T>
@@ -400,8 +424,26 @@ struct PartWalks {
   // Parts whose number never changes.
   template <typename Here, typename T>
   static void array(Here& here, T& value) {
+    using Part = std::remove_reference_t<decltype(*std::begin(value))>;
+    if constexpr (ColumnWalk::may_list<Here, Part>()) {
+      if (std::begin(value) != std::end(value)) {
+        Part* const first = &*std::begin(value);
+        if (here.is_direct() && ColumnWalk::members_of(here, *first).are_columns())
+          return provide_array(here, value);
+        if (here.visitor_ != nullptr && ColumnWalk::list(here, value, first, nullptr)) return;
+      }
+    }
     size_t i = 0;
     for (auto& part : value) here.track_at(std::to_string(i++), part);
+  }
+
+  template <typename Here, typename T>
+  static void provide_array(Here& here, T& value) {
+    if constexpr (kIsSpan<T>) {  // It may be a temporary view.
+      here.provide([value](Here& inner) mutable { array(inner, value); });
+    } else {
+      here.provide([&value](Here& inner) { array(inner, value); });
+    }
   }
 
   template <typename Here, typename T>

@@ -72,7 +72,14 @@ class SavingVisitor final : public ListingVisitor {
     objects_.emplace_back(name, std::move(object));
   }
 
+  void columns(const std::string& name, Columns columns, bool) override {
+    for (const Column& column : columns.members.columns)
+      add_name(entry_name(name, column.full_name()));
+    columns_.emplace_back(name, std::move(columns));
+  }
+
   const std::vector<Array>& arrays() const { return arrays_; }
+  const std::vector<std::pair<std::string, Columns>>& all_columns() const { return columns_; }
   // With copies that are still being made only if they may be.
   CapturedState object_states(bool in_background) const {
     CapturedState states;
@@ -89,6 +96,7 @@ class SavingVisitor final : public ListingVisitor {
  private:
   const StoredParts none_;
   std::vector<Array> arrays_;
+  std::vector<std::pair<std::string, Columns>> columns_;
   std::vector<std::pair<std::string, std::shared_ptr<Saveable>>> objects_;
 };
 
@@ -100,6 +108,7 @@ class EpochsVisitor final : public ListingVisitor {
   const StoredParts& stored() const override { return none_; }
   void array(const std::string&, local::BorrowedArray, bool) override {}
   void object(const std::string&, std::shared_ptr<Saveable>, bool) override {}
+  void columns(const std::string&, Columns, bool) override {}
   void epochs(const EpochOrder& epochs) override {
     if (!progress_) progress_ = epochs.progress();
   }
@@ -113,11 +122,12 @@ class EpochsVisitor final : public ListingVisitor {
 
 class PlanningVisitor final : public ListingVisitor {
  public:
-  PlanningVisitor(const std::string& value, const StoredParts& stored)
-      : ListingVisitor(value), stored_(stored) {}
+  PlanningVisitor(const std::string& value, const StoredParts& stored, const StoredParts& layout)
+      : ListingVisitor(value), stored_(stored), layout_(layout) {}
 
   Purpose purpose() const override { return Purpose::kPlan; }
   const StoredParts& stored() const override { return stored_; }
+  const StoredParts& layout() const override { return layout_; }
   void array(const std::string& name, local::BorrowedArray array, bool is_fixed) override {
     add_name(name);
     const local::ArrayView view = array.view();
@@ -133,6 +143,24 @@ class PlanningVisitor final : public ListingVisitor {
     parts_.push_back(
         {.key = name, .is_object = true, .is_key = num_keys_ > 0, .is_structure_fixed = is_fixed});
   }
+  void columns(const std::string& name, Columns columns, bool is_fixed) override {
+    const int64_t rows =
+        columns.has_any_size ? Shape::kUnknownDimension : static_cast<int64_t>(columns.num_rows);
+    const auto present_rows = static_cast<int64_t>(columns.present_rows);
+    for (const Column& column : columns.members.columns) {
+      parts_.push_back({.key = entry_name(name, column.full_name()),
+                        .dtype = column.dtype,
+                        .shape = column.shape_of_rows(rows),
+                        .present_shape = column.shape_of_rows(present_rows),
+                        .is_column = true,
+                        .is_key = num_keys_ > 0,
+                        .is_structure_fixed = is_fixed});
+      add_name(parts_.back().key);
+    }
+    for (const std::string& other : columns.members.others)
+      add_other_member(entry_name(name, other), is_fixed);
+  }
+
   void all_stored(const std::string& name, bool is_fixed) override {
     for (const auto& [key, part] : stored_.beneath(name).all()) {
       const std::string full = entry_name(name, key);
@@ -161,7 +189,21 @@ class PlanningVisitor final : public ListingVisitor {
   std::vector<StatePart> take_parts() { return std::move(parts_); }
 
  private:
+  // A member that the checkpoint lacks, as it is not a column; or it was one, of another type.
+  void add_other_member(const std::string& name, bool is_fixed) {
+    // One that stays in the program has no type.
+    if (const StoredParts::Part* const found = stored_.find(name);
+        found != nullptr && found->dtype != DType::kInvalid)
+      throw InvalidArgumentError(fmt::format(
+          "\"{}\": found one {} {} of all elements, expected a value for each element: its type in "
+          "this program has no fixed size",
+          full_name(name), found->dtype, found->shape));
+    add_name(name);
+    parts_.push_back({.key = name, .is_object = true, .is_structure_fixed = is_fixed});
+  }
+
   const StoredParts& stored_;
+  const StoredParts& layout_;
   std::vector<StatePart> parts_;
   int num_keys_ = 0;
 };
@@ -196,6 +238,24 @@ class RestoringVisitor final : public ListingVisitor {
       check_fits(full, part, view.dtype, view.shape);
       local::fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
     });
+  }
+
+  void columns(const std::string& name, Columns columns, bool) override {
+    const auto shared = std::make_shared<const Columns>(std::move(columns));
+    for (size_t i = 0; i < shared->members.columns.size(); ++i) {
+      const Column& column = shared->members.columns[i];
+      const std::string part_name = entry_name(name, column.full_name());
+      add_name(part_name);
+      const StoredParts::Part* const found = values_.parts().find(part_name);
+      if (found == nullptr) {
+        check_may_lack(part_name);
+        continue;
+      }
+      ++num_restored_;
+      check_fits(full_name(part_name), *found, column.dtype,
+                 column.shape_of_rows(static_cast<int64_t>(shared->num_rows)));
+      read_part(part_name, [shared, i](PartValue& value) { shared->assign(i, value.read()); });
+    }
   }
 
   void object(const std::string& name, std::shared_ptr<Saveable> object, bool) override {
@@ -276,6 +336,35 @@ class RestoringVisitor final : public ListingVisitor {
   int num_keys_ = 0;
 };
 
+// The memory of copies, by name. That of names which are not used again is freed.
+class KeptMemory {
+ public:
+  using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
+  explicit KeptMemory(Memory former) : former_(std::move(former)) {}
+
+  local::CopyMemory& of(const std::string& name) {
+    auto kept = former_.extract(name);
+    return kept.empty() ? used_[name] : used_.insert(std::move(kept)).position->second;
+  }
+  Memory take() { return std::move(used_); }
+
+ private:
+  Memory former_;
+  Memory used_;
+};
+
+template <typename Add>
+void add_copies(const std::string& name, const Columns& columns, KeptMemory& memory,
+                const Add& add) {
+  const auto name_of = [&](size_t i) {
+    return entry_name(name, columns.members.columns[i].full_name());
+  };
+  std::vector<Tensor> values = columns.copies([&](size_t i, const Shape& shape) {
+    return memory.of(name_of(i)).lend(columns.members.columns[i].dtype, shape);
+  });
+  for (size_t i = 0; i < values.size(); ++i) add(name_of(i), std::move(values[i]));
+}
+
 }  // namespace
 
 ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
@@ -308,8 +397,7 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
       graph_.checks_snapshots() ? std::make_shared<local::CheckedCopies>() : nullptr;
   std::vector<local::ParallelCopier::Copy> copies;
   local::FencedArrays fenced;
-  Memory former = exchange_memory({});
-  Memory memory;
+  KeptMemory memory(exchange_memory({}));
   for (const auto& [name, array, view] : visitor.arrays()) {
     // Inline elements are in the object, so they are copied before it moves.
     if (view.num_bytes() <= Tensor::kInlineBytes) {
@@ -318,10 +406,7 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
       add(name, std::move(copy));
       continue;
     }
-    auto kept = former.extract(name);
-    local::CopyMemory& own =
-        kept.empty() ? memory[name] : memory.insert(std::move(kept)).position->second;
-    local::CopyMemory::Lent lent = own.lend(view.dtype, view.shape);
+    local::CopyMemory::Lent lent = memory.of(name).lend(view.dtype, view.shape);
     if (guarded == Guarded::kInBackground && local::is_guarded(array, view)) {
       fenced[array.fence].push_back(local::fenced_array(array, view, lent.data, lent.tensor));
       if (checks)
@@ -332,7 +417,8 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
     }
     add(name, std::move(lent.tensor));
   }
-  exchange_memory(std::move(memory));
+  for (const auto& [name, columns] : visitor.all_columns()) add_copies(name, columns, memory, add);
+  exchange_memory(memory.take());
   (*graph_.copier())->copy(copies);
   const bool is_checked = checks && !fenced.empty();
   for (auto& pending : graph_.fences().guard(std::move(fenced), graph_.copier())) {
@@ -349,7 +435,16 @@ ProvidedState::Memory ProvidedState::exchange_memory(Memory memory) const {
 }
 
 std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const {
-  PlanningVisitor visitor(name_, stored);
+  return parts_for(stored, stored);
+}
+
+std::vector<StatePart> ProvidedState::present_parts(const StoredParts& stored) const {
+  return parts_for(StoredParts(), stored);
+}
+
+std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored,
+                                                const StoredParts& layout) const {
+  PlanningVisitor visitor(name_, stored, layout);
   Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   return visitor.take_parts();

@@ -37,6 +37,7 @@ class ProvidedState final : public PartedSaveable {
   TensorMap save() const override;
   CapturedState capture() const override;
   std::vector<StatePart> parts_for(const StoredParts& stored) const override;
+  std::vector<StatePart> present_parts(const StoredParts& stored) const override;
   void restore_parts(const StoredParts& stored, PartValues& values) override;
 
   // The progress of the first Epochs that the value owns now; unset if it owns none.
@@ -46,6 +47,8 @@ class ProvidedState final : public PartedSaveable {
   enum class Guarded { kNow, kInBackground };
   // The state now; `guarded` says when arrays with a fence are copied.
   CapturedState copy(Guarded guarded) const;
+
+  std::vector<StatePart> parts_for(const StoredParts& stored, const StoredParts& layout) const;
 
   using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
   Memory exchange_memory(Memory memory) const;

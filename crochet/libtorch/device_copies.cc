@@ -144,6 +144,9 @@ void DeviceCopies::queue(const at::Tensor& tensor,
     const c10::StreamGuard in_stream(stream);
     target->memory().copy_(tensor, /*non_blocking=*/true);
   }
+  // Its storage may lose the memory before the copy is made.
+  if (writes == Writes::kAnnounced)
+    guard.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
   fence_->add({.source = tensor, .target = target, .stream = stream, .name = name},
               writes == Writes::kAnnounced ? DeviceFence::Recorded::kTogether
                                            : DeviceFence::Recorded::kAlone);

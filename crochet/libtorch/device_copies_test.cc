@@ -362,6 +362,15 @@ TEST_F(OneDeviceCopyTest, KeepsTheMemoryOfATensorThatIsGone) {
   EXPECT_EQ(values(state), std::vector<float>(3, 7));
 }
 
+TEST_F(OneDeviceCopyTest, KeepsTheMemoryThatAStorageLoses) {
+  FakeDevice::set_order(Order::kPoolLate);
+  CapturedState state = begin();
+  tensor.storage().unsafeGetStorageImpl()->set_data_ptr(c10::DataPtr(nullptr, tensor.device()));
+  FakeDevice::finish();
+  wait(state);
+  EXPECT_EQ(values(state), std::vector<float>(3, 7));
+}
+
 TEST_F(OneDeviceCopyTest, UsesTheMemoryOfTheFormerAgain) {
   const std::byte* former = nullptr;
   for (int i = 0; i < 3; ++i) {

@@ -46,6 +46,16 @@ struct Task {
   std::shared_ptr<Recording> reaches = {};
 };
 
+// Memory that is overwritten when it is freed, so that nothing reads it by luck.
+struct Block {
+  explicit Block(size_t num_bytes) : bytes(num_bytes) {}
+  ~Block() { std::ranges::fill(bytes, std::byte{0xdd}); }
+  std::vector<std::byte> bytes;
+  std::vector<c10::Stream> streams = {};  // That also use it.
+};
+
+void release_block(void* block);
+
 // All streams of both devices.
 class Machine {
  public:
@@ -110,7 +120,7 @@ class Machine {
     function();
   }
 
-  std::mutex mutex_;  // Guards what follows.
+  std::recursive_mutex mutex_;  // Guards what follows. A task may release memory.
   std::map<StreamKey, std::deque<Task>> queues_;
   FakeDevice::Order order_ = FakeDevice::Order::kAtOnce;
   c10::StreamId num_streams_ = 0;
@@ -178,6 +188,10 @@ class FakeGuard final : public c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
     delete static_cast<EventHandle*>(event);
   }
+  void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
+    if (data.get_deleter() == &release_block)
+      static_cast<Block*>(data.get_context())->streams.push_back(stream);
+  }
   bool queryStream(const c10::Stream&) const override { return false; }
   void synchronizeStream(const c10::Stream& stream) const override {
     Machine::instance().wait_for(stream);
@@ -185,12 +199,13 @@ class FakeGuard final : public c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, FakeGuard)
 
-// Memory that is overwritten when it is freed, so that nothing reads it by luck.
-struct Block {
-  explicit Block(size_t num_bytes) : bytes(num_bytes) {}
-  ~Block() { std::ranges::fill(bytes, std::byte{0xdd}); }
-  std::vector<std::byte> bytes;
-};
+// As on a GPU, memory that streams use beside the one that it was made for is freed once they have
+// done what is queued by then.
+void release_block(void* block) {
+  const std::shared_ptr<Block> released(static_cast<Block*>(block));
+  for (const c10::Stream& stream : released->streams)
+    Machine::instance().queue(stream, {.run = [released] {}});
+}
 
 at::Tensor new_tensor(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type,
                       c10::Device device) {
@@ -203,9 +218,7 @@ at::Tensor new_tensor(at::IntArrayRef sizes, at::IntArrayRef strides, at::Scalar
   }
   const size_t num_bytes = is_empty ? 0 : static_cast<size_t>(last + 1) * c10::elementSize(type);
   auto* const block = new Block(num_bytes);
-  c10::DataPtr data(
-      block->bytes.data(), block, [](void* context) { delete static_cast<Block*>(context); },
-      device);
+  c10::DataPtr data(block->bytes.data(), block, &release_block, device);
   c10::Storage storage(c10::Storage::use_byte_size_t(), static_cast<int64_t>(num_bytes),
                        std::move(data), /*allocator=*/nullptr, /*resizable=*/false);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(

@@ -11,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
 #include "crochet/libtorch/device_copies.h"
+#include "crochet/libtorch/kept_memory.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/tensor/fmt.h"
@@ -73,11 +74,9 @@ class TensorObject final : public Saveable {
   const std::shared_ptr<DeviceCopies> copies_;
 };
 
-// Its address stays that of this storage, even if the memory is freed.
-std::shared_ptr<const void> identity_of(const c10::Storage& storage) {
-  using Weak = c10::weak_intrusive_ptr<c10::StorageImpl>;
-  const auto weak = std::make_shared<Weak>(storage.getWeakStorageImpl());
-  return {weak, storage.unsafeGetStorageImpl()};
+// Its address stays that of the memory, even if that is freed.
+std::shared_ptr<const void> identity_of(const std::shared_ptr<const void>& memory) {
+  return {std::make_shared<std::weak_ptr<const void>>(memory), memory.get()};
 }
 
 }  // namespace
@@ -98,10 +97,11 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
                   fence ? DeviceCopies::Writes::kAnnounced : DeviceCopies::Writes::kUnknown,
                   DeviceCopies::of(tracker.graph())));
   local::BorrowedArray array = {.view = [tensor, full_name] { return view_of(tensor, full_name); }};
-  if (fence) {
+  // Memory that may go away is copied between the steps.
+  if (const auto memory = fence ? kept_memory(tensor.storage()) : nullptr) {
     array.fence = std::move(fence);
-    array.owner = [tensor] { return std::make_shared<c10::Storage>(tensor.storage()); };
-    array.identity = [tensor] { return identity_of(tensor.storage()); };
+    array.owner = [memory] { return memory; };
+    array.identity = [memory] { return identity_of(memory); };
   }
   here.add_array(name, std::move(array));
 }

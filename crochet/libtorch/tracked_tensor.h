@@ -14,11 +14,11 @@ namespace crochet::inline v0::libtorch {
 
 // Tracks the elements of a tensor, which are saved and restored in place. Its memory may move; its
 // type, shape and device stay. Snapshots copy it at once, but in the background
-// - with a fence, if it is in the CPU's memory, row-major;
+// - with a fence, if it is in the CPU's memory, row-major, and that memory can be kept;
 // - if it is on a device with streams: DeviceCopies, which takes a fence for the promise that
 //   operators write to the tensor, and no others.
 //
-// Requires: without a fence, the tracker lists its parts at each save.
+// Requires: the tracker lists its parts at each save.
 // Throws: InvalidArgumentError for a tensor that checkpoints cannot have.
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
                   std::shared_ptr<local::WriteFence> fence);

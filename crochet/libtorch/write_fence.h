@@ -21,11 +21,14 @@ namespace crochet::inline v0::libtorch {
 // - writes by raw pointer (data_ptr(), accessors, from_blob aliases);
 // - writes that a schema does not have, as of batch norm to its running statistics: buffers of
 //   modules are therefore copied between the steps;
-// - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard).
+// - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard);
+// - functions that do not pass the dispatcher, as those of at::cpu.
 //
 // Tensors on devices have a fence of their own, which uses the same observer.
 //
-// before_raw_write() announces the first kind. LoopOptions::check_torn_snapshots finds such writes.
+// before_raw_write() announces the first and the last kind. LoopOptions::check_torn_snapshots finds
+// such writes; a save that finds one is not published, and from then on tensors are copied between
+// the steps. A storage may be given other memory: a snapshot keeps what it reads.
 class CROCHET_EXPORT OperatorFence : public local::WriteFence {
  public:
   // The one of a graph.

@@ -13,10 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/CPUFunctions.h>
+#include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
@@ -24,10 +27,22 @@
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/run/loop.h"
+#include "crochet/session/snapshot.h"
+#include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet {
 namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::ThrowsMessage;
 
 // Its gate stops the threads that copy in the background.
 class LateFence : public libtorch::OperatorFence {
@@ -194,6 +209,144 @@ int count_torn_by_pointer(bool announces) {
 TEST(BeforeRawWriteTest, KeepsSnapshotsWhole) { EXPECT_EQ(count_torn_by_pointer(true), 0); }
 
 TEST(BeforeRawWriteTest, IsNeededForThat) { EXPECT_GT(count_torn_by_pointer(false), 0); }
+
+// Of which steps there are checkpoints whose weight is not the step's number everywhere.
+std::vector<int64_t> steps_with_another_weight(FileSystem& files) {
+  std::vector<int64_t> steps;
+  for (const std::string& prefix : list_checkpoints(files, "run", "model.ckpt")) {
+    const CheckpointReader reader(prefix, files);
+    const auto step = reader.read("global_step").scalar<int64_t>();
+    const Tensor weight = reader.read("net/weight");
+    if (!std::ranges::all_of(weight.flat<float>(),
+                             [&](float x) { return x == static_cast<float>(step); }))
+      steps.push_back(step);
+  }
+  return steps;
+}
+
+// A way to give a parameter other memory that no operator announces.
+struct Exchange {
+  const char* name;
+  void (*make)(at::Tensor& parameter);
+
+  friend void PrintTo(const Exchange& exchange, std::ostream* out) { *out << exchange.name; }
+};
+
+at::DataPtr new_memory(const at::Tensor& tensor) {
+  return c10::GetCPUAllocator()->allocate(tensor.storage().nbytes());
+}
+
+const Exchange kExchanges[] = {
+    {"SetDataPtr",
+     [](at::Tensor& parameter) {
+       parameter.storage().unsafeGetStorageImpl()->set_data_ptr(new_memory(parameter));
+     }},
+    {"SetDataPtrNoswap",
+     [](at::Tensor& parameter) {
+       parameter.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(new_memory(parameter));
+     }},
+    {"SwappedDataPtrs",
+     [](at::Tensor& parameter) {
+       at::Tensor other = torch::empty_like(parameter);
+       c10::StorageImpl* const impl = other.storage().unsafeGetStorageImpl();
+       impl->set_data_ptr(
+           parameter.storage().unsafeGetStorageImpl()->set_data_ptr(new_memory(parameter)));
+     }},
+    {"SwappedStorages",
+     [](at::Tensor& parameter) {
+       at::Tensor other = torch::empty_like(parameter);
+       std::swap(const_cast<c10::Storage&>(parameter.storage()),
+                 const_cast<c10::Storage&>(other.storage()));
+     }},
+    {"ResizePastTheDispatcher",
+     [](at::Tensor& parameter) {
+       const auto num_elements = static_cast<int64_t>(parameter.storage().nbytes() / sizeof(float));
+       at::cpu::resize_(parameter.detach(), {2 * num_elements});
+     }},
+    {"SetData", [](at::Tensor& parameter) { parameter.set_data(torch::empty_like(parameter)); }},
+};
+
+class ExchangedMemoryTest : public testing::TestWithParam<Exchange> {};
+
+INSTANTIATE_TEST_SUITE_P(, ExchangedMemoryTest, testing::ValuesIn(kExchanges),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// The snapshot of the step before is read after its memory was exchanged and reused.
+TEST_P(ExchangedMemoryTest, TearsNoSnapshot) {
+  MemoryFileSystem files;
+  torch::nn::Linear net(64, 64);
+  const auto fence = std::make_shared<LateFence>(true);
+  FenceForGraph first{fence};
+  Loop loop({.checkpoint_dir = "run",
+             .save_checkpoint_steps = 1,
+             .saving_listeners = {std::make_shared<ClosingListener>(fence)},
+             .max_to_keep = 0,
+             .save_summaries_steps = 0,
+             .log_step_count_steps = 0,
+             .hooks = {StopAtStepHook({.last_step = kLastStep})},
+             .files = &files});
+  loop.track("fence", first);
+  loop.track("net", net);
+  torch::nn::init::zeros_(net->weight);
+  loop.run([&](Step& step) {
+    GetParam().make(net->weight);
+    const at::Tensor reused = torch::full({64, 64}, -1.0);
+    const torch::NoGradGuard no_grad;
+    net->weight.fill_(static_cast<double>(step.number()));
+    fence->open();
+  });
+  EXPECT_THAT(list_checkpoints(files, "run", "model.ckpt"), SizeIs(kLastStep + 1));
+  EXPECT_THAT(steps_with_another_weight(files), IsEmpty());
+}
+
+// Functions that do not pass the dispatcher write without being seen.
+class UnseenWritesTest : public testing::Test {
+ protected:
+  void run(bool checks) {
+    LoopOptions options{.checkpoint_dir = "run",
+                        .save_checkpoint_steps = 1,
+                        .max_to_keep = 0,
+                        .save_summaries_steps = 0,
+                        .log_step_count_steps = 0,
+                        .hooks = {StopAtStepHook({.last_step = kLastStep})},
+                        .files = &files_};
+    options.check_torn_snapshots = checks;
+    torch::nn::Linear net(256, 256);
+    torch::nn::init::zeros_(net->weight);
+    const auto fence = std::make_shared<LateFence>(true);
+    fence->open();
+    FenceForGraph first{fence};
+    Loop loop(options);
+    loop.track("fence", first);
+    loop.track("net", net);
+    loop.run([&] {
+      wait_until("the save of the step before", [&] { return !fence->has_pending(); });
+      at::Tensor weight = net->weight.detach();
+      const int64_t version = weight._version();
+      at::cpu::add_(weight, torch::ones({256, 256}));
+      EXPECT_EQ(weight._version(), version) << "LibTorch's versions do not count them either";
+    });
+  }
+  std::vector<std::string> saved() { return list_checkpoints(files_, "run", "model.ckpt"); }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+};
+
+TEST_F(UnseenWritesTest, AreNotPublishedAndThenNotReliedOn) {
+  run(false);
+  EXPECT_TRUE(log_.contains("\"net/weight\" was written to, but the write was not announced"));
+  EXPECT_THAT(saved(), ElementsAre("run/model.ckpt-0", "run/model.ckpt-2", "run/model.ckpt-3",
+                                   "run/model.ckpt-4", "run/model.ckpt-5"));
+  EXPECT_THAT(steps_with_another_weight(files_), IsEmpty());
+}
+
+TEST_F(UnseenWritesTest, EndARunThatIsChecked) {
+  EXPECT_THAT([&] { run(true); },
+              ThrowsMessage<UnannouncedWriteError>(HasSubstr("\"net/weight\" was written to")));
+  EXPECT_THAT(saved(), AllOf(Contains("run/model.ckpt-0"), Not(Contains("run/model.ckpt-1"))));
+  EXPECT_THAT(steps_with_another_weight(files_), IsEmpty());
+}
 
 }  // namespace
 }  // namespace crochet

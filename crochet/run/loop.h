@@ -110,9 +110,10 @@ struct LoopOptions {
   // core, at most 4.
   int copy_threads = 0;
   // Fails a save, naming the array, if one was changed while it was copied: by another thread, or
-  // by the `compute` of a step in two parts; or since the last save without an announcement to its
-  // fence. For debugging: each save blocks training while it computes a checksum of the state, and
-  // nothing counts as unchanged without a comparison.
+  // by the `compute` of a step in two parts. Ends the run if one was changed without an
+  // announcement to its fence, then or since the last save. For debugging: each save blocks
+  // training while it computes a checksum of the state, and nothing counts as unchanged without a
+  // comparison.
   bool check_torn_snapshots = false;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;

@@ -54,6 +54,11 @@ uint64_t Snapshot::version_of(const Tensor& tensor) const {
   return tensor.version();
 }
 
+void Snapshot::note_unannounced_write(const Tensor& tensor) const noexcept {
+  for (const std::shared_ptr<PendingCopies>& copies : copies_)
+    copies->note_unannounced_write(tensor);
+}
+
 void Snapshot::verify() const {
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].tensor.version() != versions_[i])

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/error.h"
 #include "crochet/base/export.h"
 #include "crochet/base/read_bytes.h"
 #include "crochet/tensor/tensor.h"
@@ -18,6 +19,12 @@ namespace crochet::inline v0 {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+};
+
+// A value changed, but its writer did not announce that, though snapshots rely on it.
+class CROCHET_EXPORT UnannouncedWriteError : public FailedPreconditionError {
+ public:
+  using FailedPreconditionError::FailedPreconditionError;
 };
 
 // Copies for a snapshot that are still being made, or that are only made if they are needed.
@@ -38,8 +45,12 @@ class CROCHET_EXPORT PendingCopies {
   // A number for the elements of a tensor that they fill: the same number in two snapshots of this
   // process means the same elements. 0 if they do not fill it, or cannot tell.
   virtual uint64_t version_of(const Tensor&) const { return 0; }
+  // A tensor that they fill has other elements than one of the same version, so a write to it was
+  // not announced: later snapshots must not rely on announcements.
+  virtual void note_unannounced_write(const Tensor&) noexcept {}
   // Called once all tensors of the snapshot are readable. Throws: FailedPreconditionError that
-  // names values that are not of one step, as far as the engine can tell.
+  // names values that are not of one step, as far as the engine can tell; UnannouncedWriteError
+  // if that is why.
   virtual void verify() const {}
 };
 
@@ -80,6 +91,9 @@ class CROCHET_EXPORT Snapshot {
   // For savers: a number for the elements of one of them; see PendingCopies, and Tensor::version().
   // 0 if nothing can tell whether they are those of another snapshot.
   uint64_t version_of(const Tensor& tensor) const;
+
+  // For savers: one of them has other elements than a tensor that had the same version.
+  void note_unannounced_write(const Tensor& tensor) const noexcept;
 
   // For savers: nothing needs the elements any more. The copies that are not made yet need not be.
   std::vector<std::shared_ptr<PendingCopies>> take_copies();

@@ -125,13 +125,17 @@ void keep_what_is_known(CheckpointDirectory& directory, const std::string& prefi
 }
 
 // Calls `step`, whose errors come from the snapshot, not from the place where it is saved. (Memory
-// that is short now may be there later.)
+// that is short now may be there later.) A write that was not announced ends a run that is checked
+// for that; any other run has a whole snapshot next time.
 template <typename Step>
-decltype(auto) judging(SaveFault fault, const Step& step) {
+decltype(auto) judging(SaveFault fault, const Snapshot& snapshot, const Step& step) {
   try {
     return step();
   } catch (const ResourceExhaustedError&) {
     throw;
+  } catch (const UnannouncedWriteError&) {
+    throw SaveFailed{std::current_exception(),
+                     snapshot.is_trusted() ? SaveFault::kThisSave : SaveFault::kState};
   } catch (const Error&) {
     throw SaveFailed{std::current_exception(), fault};
   }
@@ -295,7 +299,7 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
 void Publisher::make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                              SpaceCheck check) {
   const Snapshot& snapshot = source.snapshot();
-  judging(SaveFault::kThisSave, [&] { return snapshot.readable(); });
+  judging(SaveFault::kThisSave, snapshot, [&] { return snapshot.readable(); });
   if (source.external() != nullptr) {
     source.external()->throw_if_failed();
     source.external()->add(snapshot.tensors());
@@ -344,7 +348,7 @@ UnchangedValues Publisher::find_unchanged(FileSystem& files, const std::string& 
   }
   UnchangedValues unchanged;
   if (shares())
-    unchanged = judging(SaveFault::kState, [&] {
+    unchanged = judging(SaveFault::kState, snapshot, [&] {
       return stored.find_unchanged(files, directory_of(prefix), snapshot);
     });
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
@@ -354,7 +358,7 @@ UnchangedValues Publisher::find_unchanged(FileSystem& files, const std::string& 
 
 // A torn snapshot is torn in every directory; the next one may be whole.
 void Publisher::verify(const Snapshot& snapshot) {
-  judging(SaveFault::kThisSave, [&] { snapshot.verify(); });
+  judging(SaveFault::kThisSave, snapshot, [&] { snapshot.verify(); });
 }
 
 std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
@@ -384,7 +388,7 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
     add_all(*writer, source, selection_, num_shards, unchanged);
   } catch (...) {
     // If no writer could store it, that is the reason.
-    judging(SaveFault::kState, [&] { check_can_store(prefix, source); });
+    judging(SaveFault::kState, source.snapshot(), [&] { check_can_store(prefix, source); });
     throw;
   }
   return writer;

@@ -91,17 +91,20 @@ StoredValues::Value StoredValues::value_of(const NamedTensor& named, const Snaps
   return value;
 }
 
-void StoredValues::note_broken_promise(const std::string& name, const Snapshot& snapshot) {
-  const std::string what =
-      fmt::format("\"{}\" was written to, but the write was not announced", name);
-  if (!snapshot.is_trusted())
-    throw FailedPreconditionError(
-        fmt::format("{}: it changed after the save before, and its writers promise to "
-                    "announce that (see WriteFence)",
-                    what));
-  log_error(
-      fmt::format("{}: from now on, values are compared before they count as unchanged", what));
+void StoredValues::report_broken_promise(const NamedTensor& value, const Snapshot& snapshot) {
+  std::string text = fmt::format(
+      "\"{}\" was written to, but the write was not announced (see WriteFence): this snapshot may "
+      "mix several steps",
+      value.name);
+  if (snapshot.is_trusted()) {
+    if (num_sharing_ > 1)
+      text += fmt::format(", and the {} checkpoints before it may have an older value",
+                          num_sharing_ - 1);
+    text += "; from now on, values are copied between the steps, and compared";
+  }
   believes_versions_ = false;
+  snapshot.note_unannounced_write(value.tensor);
+  throw UnannouncedWriteError(text);
 }
 
 std::vector<std::string> StoredValues::compare(const Snapshot& snapshot, bool believes_versions) {
@@ -114,8 +117,9 @@ std::vector<std::string> StoredValues::compare(const Snapshot& snapshot, bool be
     const Value value = value_of(named, snapshot, known, believes_versions);
     if (value.is_unchanged)
       unchanged.push_back(named.name);
-    else if (is_same_version(value, known) && are_different(value, *known))
-      note_broken_promise(named.name, snapshot);
+    else if (is_same_version(value, known) && are_different(value, *known) &&
+             (believes_versions_ || !snapshot.is_trusted()))
+      report_broken_promise(named, snapshot);
     captured_.emplace(named.name, value);
   }
   return unchanged;

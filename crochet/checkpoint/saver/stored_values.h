@@ -47,7 +47,8 @@ struct UnchangedValues {
 // checkpoint on.
 //
 // A version is a promise by the writers of the value. It is not believed if the snapshot is not
-// trusted, for a checkpoint that is written whole, and once a promise was found broken.
+// trusted, for a checkpoint that is written whole, and once a promise was found broken: then the
+// snapshot is not saved either, and later ones do not rely on promises of those writers.
 //
 // At most kMaxSharing checkpoints in a row share a file. The first one of a process is whole, and
 // so is the first one after forget(): nothing needs to be remembered on disk for that.
@@ -59,8 +60,8 @@ struct UnchangedValues {
 class StoredValues {
  public:
   // Compares the snapshot with the last checkpoint, if that is in the same directory and its files
-  // are as they were written. Throws: the error that stopped a copy; FailedPreconditionError for a
-  // snapshot that is not trusted, if a value changed although its version did not.
+  // are as they were written. Throws: the error that stopped a copy; UnannouncedWriteError if a
+  // value changed although its version did not: the snapshot may mix several steps.
   UnchangedValues find_unchanged(FileSystem& files, const std::string& directory,
                                  const Snapshot& snapshot);
   // The snapshot passed last is now a durable checkpoint, written by this writer, to which its
@@ -109,8 +110,8 @@ class StoredValues {
   // The value of the snapshot, without a place. `known`: in the last checkpoint, or null.
   static Value value_of(const NamedTensor& named, const Snapshot& snapshot, const Value* known,
                         bool believes_versions);
-  // `known` has the same version as `value`, but other elements. Throws: as find_unchanged().
-  void note_broken_promise(const std::string& name, const Snapshot& snapshot);
+  // The value has the same version as before, but other elements. Throws: as find_unchanged().
+  [[noreturn]] void report_broken_promise(const NamedTensor& value, const Snapshot& snapshot);
   // Shares the files of which enough is unchanged.
   UnchangedValues shared(FileSystem& files, const std::vector<std::string>& unchanged) const;
   bool is_as_written(FileSystem& files, const DataFile& file) const;

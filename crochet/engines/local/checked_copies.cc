@@ -28,6 +28,15 @@ const char* text_of(CheckedCopies::Rule rule) {
                "in the second";
 }
 
+template <typename Expected>
+[[noreturn]] void throw_changed(const Expected& expected) {
+  const std::string text =
+      fmt::format("\"{}\" was changed while a snapshot of it was being taken: {}", expected.name,
+                  text_of(expected.rule));
+  if (expected.rule == CheckedCopies::Rule::kAnnounced) throw UnannouncedWriteError(text);
+  throw FailedPreconditionError(text);
+}
+
 // The view of a tensor, for reading only.
 ArrayView view_of(const Tensor& tensor) {
   return {.dtype = tensor.dtype(),
@@ -61,10 +70,7 @@ void CheckedCopies::expect(std::string name, const Tensor& tensor) {
 void CheckedCopies::verify() const {
   for (const std::shared_ptr<PendingCopies>& copies : awaited_) copies->wait();
   for (const Expected& expected : expected_)
-    if (checksum(view_of(expected.tensor)) != expected.checksum)
-      throw FailedPreconditionError(
-          fmt::format("\"{}\" was changed while a snapshot of it was being taken: {}",
-                      expected.name, text_of(expected.rule)));
+    if (checksum(view_of(expected.tensor)) != expected.checksum) throw_changed(expected);
 }
 
 }  // namespace crochet::inline v0::local

@@ -64,6 +64,8 @@ void FencedBatch::copy_in_background(const std::shared_ptr<FencedBatch>& batch) 
   }
 }
 
+void FencedBatch::note_unannounced_write() noexcept { fence_->note_unannounced_write(); }
+
 std::optional<size_t> FencedBatch::array_of(const Tensor& copy) const {
   if (copy.dtype() == DType::kString) return std::nullopt;
   const auto found = arrays_by_copy_.find(copy.bytes().data());

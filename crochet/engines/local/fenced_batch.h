@@ -67,6 +67,8 @@ class FencedBatch final : public ParallelCopier::Work {
   std::optional<size_t> array_of(const Tensor& copy) const;
   // See PendingCopies.
   uint64_t version_of(size_t array) const { return versions_[array]; }
+  // See WriteFence. Without the mutex.
+  void note_unannounced_write() noexcept;
   // Lets threads copy everything. Without the mutex.
   static void copy_in_background(const std::shared_ptr<FencedBatch>& batch);
 

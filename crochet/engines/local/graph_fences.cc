@@ -19,7 +19,7 @@ constexpr size_t kMinGuardedBytes = size_t{8} << 10;
 }  // namespace
 
 bool is_guarded(const BorrowedArray& array, const ArrayView& view) {
-  return array.fence && view.num_bytes() >= kMinGuardedBytes;
+  return array.fence && array.fence->is_reliable() && view.num_bytes() >= kMinGuardedBytes;
 }
 
 FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,

@@ -30,6 +30,7 @@ class GuardedCopies final : public PendingCopies {
   bool is_pending(const Tensor& copy) const override;
   void read(const Tensor& copy, size_t begin, std::span<std::byte> into) override;
   uint64_t version_of(const Tensor& copy) const override;
+  void note_unannounced_write(const Tensor& copy) noexcept override;
 
  private:
   const ProcessOwner owner_;

@@ -55,6 +55,11 @@ class CROCHET_EXPORT WriteFence {
   // True while a snapshot may need arrays as they are. Thread-safe.
   bool has_pending() const noexcept;
 
+  // A save has found a write that was not announced. From now on snapshots do not rely on the
+  // fence: they copy its arrays between the steps. Thread-safe.
+  void note_unannounced_write() noexcept { is_reliable_ = false; }
+  bool is_reliable() const noexcept { return is_reliable_; }
+
  protected:
   // raise() is called before snapshots need arrays, lower() once they are copied or saved. If
   // arrays have an identity, and a quarter of their bytes or more is not written to, lower() is
@@ -77,6 +82,7 @@ class CROCHET_EXPORT WriteFence {
   friend class GraphFences;
 
   std::atomic<bool> is_raised_ = false;  // In forked children, too.
+  std::atomic<bool> is_reliable_ = true;
   const std::shared_ptr<PerProcess<FenceState>> state_;
 };
 

@@ -118,7 +118,8 @@ inline constexpr bool kHasFixedShape<Dense> = Dense::SizeAtCompileTime != Eigen:
 }  // namespace internal
 
 // A matrix keeps the size it has when it is tracked, and its memory may move. One in a container
-// may change its size between saves; a restore only gives one without elements another size.
+// may change its size between saves; a restore only gives one without elements another size, and
+// one with the rows of a rank.
 template <typename Derived>
 local::BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
   local::BorrowedArray array = {.view = [&matrix] {
@@ -128,7 +129,10 @@ local::BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Deriv
                             .order = Derived::IsRowMajor ? local::MemoryOrder::kRowMajor
                                                          : local::MemoryOrder::kColumnMajor};
   }};
-  if (tracker.is_restoring() && matrix.size() == 0) {
+  constexpr bool kHasAnyRows =
+      (Derived::IsVectorAtCompileTime ? Derived::SizeAtCompileTime : Derived::RowsAtCompileTime) ==
+      Eigen::Dynamic;
+  if ((tracker.is_restoring() && matrix.size() == 0) || (kHasAnyRows && tracker.has_rows())) {
     array.sizes = internal::eigen_static_shape<Derived>();
     array.resize = [&matrix](const Shape& shape) {
       if constexpr (Derived::IsVectorAtCompileTime) {

@@ -214,7 +214,7 @@ std::vector<internal::Fact> facts_of(const MonitoredTrainingSessionOptions& opti
 
 void check_rank_options(const MonitoredTrainingSessionOptions& options, const Scaffold& scaffold) {
   const auto ranks = internal::RankState::find(options.graph);
-  if (!ranks || !ranks->is_shared() || ranks->parts().empty() || options.checkpoint_dir.empty())
+  if (!ranks || !ranks->is_shared() || !ranks->has_pieces() || options.checkpoint_dir.empty())
     return;
   if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError(

@@ -22,6 +22,14 @@ struct Sharded {
 };
 
 template <typename T>
+struct ShardedRows {
+  using ReferenceToTracked = void;
+  void track(Tracker& tracker) { tracker.track_rows(value); }
+
+  T& value;
+};
+
+template <typename T>
 struct PerRank {
   using ReferenceToTracked = void;
   void track(Tracker& tracker) { tracker.track_per_rank(value, regroup); }
@@ -32,8 +40,9 @@ struct PerRank {
 
 }  // namespace internal
 
-// An array of which each rank of a group has a part. A checkpoint has all of it, under one name; it
-// can be restored by any number of ranks, whatever parts these have, and read by other programs.
+// An array of which each rank of a group has a part, at a place that does not change. A checkpoint
+// has all of it, under one name; it can be restored by any number of ranks, whatever parts these
+// have, and read by other programs.
 //
 //   loop.track("field", sharded(rows, {.full_shape = {1000, 64}, .offset = {first_row, 0}}));
 //
@@ -45,6 +54,21 @@ auto sharded(T&& array, Shard shard) {
   static_assert(std::is_lvalue_reference_v<T> || internal::kIsSpan<T>,
                 "crochet cannot track a temporary: what is tracked must outlive the loop");
   return internal::Sharded<T>{std::forward<T>(array), std::move(shard)};
+}
+
+// Rows that move between ranks, such as particles: each rank has as many as it has, also none, and
+// the numbers may be others at each save. `value` is a container of numbers or of structs that are
+// stored as columns, or a struct of several such, which have the same rows. A checkpoint has the
+// rows of all ranks as one array, in the order of the ranks. As many ranks as it was saved by have
+// their rows again; of another number each has a contiguous part, whose sizes differ by one at
+// most.
+//
+//   loop.track("particles", sharded(particles));
+template <typename T>
+auto sharded(T&& value) {
+  static_assert(std::is_lvalue_reference_v<T>,
+                "crochet cannot track a temporary: what is tracked must outlive the loop");
+  return internal::ShardedRows<std::remove_reference_t<T>>{value};
 }
 
 // A value of which each rank has its own, such as a random generator. A checkpoint has those of all

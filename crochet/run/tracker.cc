@@ -11,8 +11,10 @@
 #include "crochet/run/epochs.h"
 #include "crochet/run/internal/fixed_state.h"
 #include "crochet/run/internal/provided_state.h"
+#include "crochet/run/internal/rows_state.h"
 #include "crochet/run/tracked_epochs.h"
 #include "crochet/session/rank_state.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -56,6 +58,13 @@ std::string Tracker::full_name(std::string_view name) const {
 
 namespace {
 
+// True for an object that is saved as one vector of numbers.
+bool is_list(const Saveable& object) {
+  const auto rows = object.rows();
+  return rows && !rows->key_column && rows->present.size() == 1 &&
+         rows->present.begin()->second.dtype() != DType::kString;
+}
+
 void check_is_fixed(const internal::PartVisitor* visitor, const std::string& name) {
   if (visitor != nullptr)
     throw FailedPreconditionError(fmt::format(
@@ -87,10 +96,33 @@ Tracker Tracker::at_rank(Regroup regroup) const {
           depth_ + 1};
 }
 
+void Tracker::add_rows(std::function<void(Tracker& here)> visit) {
+  if (members_ != nullptr) return members_->other(prefix_);
+  check_is_fixed(visitor_, prefix_);
+  const auto list = [visit = std::move(visit)](Tracker& here) {
+    here.has_rows_ = true;
+    visit(here);
+  };
+  auto parts = std::make_shared<internal::ProvidedState>(*graph_, prefix_, list);
+  add_own_object(std::make_shared<internal::RowsState>(prefix_, std::move(parts)));
+  internal::RankState::of(*graph_)->add_rows(prefix_);
+}
+
+void Tracker::check_needs_no_rows(std::string_view found) const {
+  if (has_rows_)
+    throw InvalidArgumentError(fmt::format(
+        "sharded(): \"{}\" is {}, expected rows: an array of numbers whose first size may change, "
+        "a "
+        "sequence of structs that is stored as columns, or a struct of such; for an array of fixed "
+        "size, give its place by a Shard; for a value of each rank, see per_rank()",
+        name(), found));
+}
+
 Tracker Tracker::beneath(std::string_view name) const {
   Tracker part(graph_, visitor_, full_name(name), depth_ + 1);
   part.is_fixed_ = is_fixed_;
   part.members_ = members_;
+  part.has_rows_ = has_rows_;
   return part;
 }
 
@@ -139,6 +171,10 @@ void Tracker::add_provider(PartsProvider provider) {
 
 void Tracker::add_own_array(local::BorrowedArray array) {
   if (members_ != nullptr) return members_->other(prefix_);
+  if (has_rows_ && !array.resize) {
+    const local::ArrayView view = array.view();
+    check_needs_no_rows(fmt::format("{} {}", view.dtype, view.shape));
+  }
   if (is_fixed_ || shard_ != nullptr) array.resize = {};  // Its place determines a shard's size.
   if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array), is_fixed_);
   add_as(prefix_, [&] {
@@ -154,6 +190,7 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
         fmt::format("sharded(): \"{}\" is not an array whose elements follow each other in the "
                     "memory of the processor",
                     prefix_));
+  if (has_rows_ && !is_list(*object)) check_needs_no_rows("another value");
   if (is_fixed_) object = std::make_shared<internal::FixedState>(std::move(object));
   if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object), is_fixed_);
   add_as(prefix_, [&] { graph_->saveable(prefix_, std::move(object)); });
@@ -161,6 +198,7 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
 
 void Tracker::provide(std::function<void(Tracker& here)> visit) {
   if (members_ != nullptr) return members_->other(prefix_);
+  check_needs_no_rows("a value whose structure may change");
   if (visitor_ != nullptr) return visit(*this);
   const auto visit_here = [visit = std::move(visit), is_fixed = is_fixed_](Tracker& here) {
     here.is_fixed_ = is_fixed;

@@ -80,6 +80,12 @@ class CROCHET_EXPORT Tracker {
   template <typename T>
   Tracker& operator()(std::string_view name, T&& value);
 
+  // For sharded(): tracks the value at which this tracker is as rows of arrays that all ranks have
+  // together. Throws: as track_part(); InvalidArgumentError for what has no rows.
+  template <typename T>
+  void track_rows(T& value) {
+    add_rows([&value](Tracker& here) { here.track_value(value); });
+  }
   // For sharded() and per_rank(): tracks the value at which this tracker is, as a part of an array
   // that all ranks have together, or as this rank's own.
   // Throws: FailedPreconditionError in a container or another value whose structure may change.
@@ -126,6 +132,8 @@ class CROCHET_EXPORT Tracker {
   void add_provider(PartsProvider provider);
   // True where sharded() tracks a value: expected is one array, by add_array("", ...).
   bool is_sharded() const { return shard_ != nullptr; }
+  // True where sharded() tracks rows: expected are arrays whose first size may change.
+  bool has_rows() const { return has_rows_; }
   // True while a value is given what a checkpoint has, which may have another size. The elements
   // follow when all parts are listed.
   bool is_restoring() const;
@@ -152,6 +160,9 @@ class CROCHET_EXPORT Tracker {
 
   Tracker at_part(const Shard& shard) const;
   Tracker at_rank(Regroup regroup) const;
+  void add_rows(std::function<void(Tracker& here)> visit);
+  // Throws: InvalidArgumentError if this is a place for rows.
+  void check_needs_no_rows(std::string_view found) const;
 
   Tracker at_fixed() const;
 
@@ -201,6 +212,7 @@ class CROCHET_EXPORT Tracker {
   std::string prefix_;
   int depth_ = 0;
   const Shard* shard_ = nullptr;  // Of the array that is tracked here. Not owned.
+  bool has_rows_ = false;         // As has_rows().
   bool is_fixed_ = false;         // A restore must not change structure and sizes here.
 };
 
@@ -493,6 +505,7 @@ void Tracker::track_value(T& value) {
   } else if constexpr (internal::VariantLike<T>) {
     provide([&value](Tracker& here) { Walks::variant(here, value); });
   } else if constexpr (internal::Sequence<T>) {
+    if (has_rows_) return Walks::sequence(*this, value);
     provide([&value](Tracker& here) { Walks::sequence(here, value); });
   } else {
     internal::TypeThatCannotBeTracked<T>();

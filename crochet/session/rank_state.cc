@@ -65,6 +65,14 @@ std::string RankState::add_per_rank(const std::string& name, Regroup regroup) {
   return fmt::format("{}{}{}", name, kRank, rank_);
 }
 
+bool RankState::has_rows(std::string_view name) const {
+  if (rows_.empty()) return false;
+  for (size_t end = name.size(); end != std::string_view::npos;
+       end = end == 0 ? std::string_view::npos : name.rfind('/', end - 1))
+    if (rows_.contains(name.substr(0, end))) return true;
+  return false;
+}
+
 std::optional<RankState::RankName> RankState::rank_name(std::string_view name) const {
   for (size_t at = name.find(kRank); at != std::string_view::npos; at = name.find(kRank, at + 1)) {
     if (!per_rank_.contains(name.substr(0, at))) continue;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,13 @@ class CROCHET_EXPORT RankState {
   // "<name>/rank-<rank>".
   std::string add_per_rank(const std::string& name, Regroup regroup);
   const std::map<std::string, Regroup, std::less<>>& per_rank() const { return per_rank_; }
+  // Declares that each rank has rows of the arrays at and beneath `name`, which a checkpoint has
+  // together, in the order of the ranks.
+  void add_rows(const std::string& name) { rows_.insert(name); }
+  const std::set<std::string, std::less<>>& rows() const { return rows_; }
+  // True for a name at or beneath one that was declared so.
+  bool has_rows(std::string_view name) const;
+
   // If `name` is that of a rank's value, or lies beneath it.
   struct RankName {
     std::string_view name;  // Of the value: without "/rank-<rank>".
@@ -59,9 +67,13 @@ class CROCHET_EXPORT RankState {
   std::optional<RankName> rank_name(std::string_view name) const;
 
   // True if nothing is declared: the whole state is the same in all ranks.
-  bool empty() const { return parts_.empty() && per_rank_.empty(); }
+  bool empty() const { return parts_.empty() && per_rank_.empty() && rows_.empty(); }
+  // True if arrays are in pieces that only a tensor bundle can have.
+  bool has_pieces() const { return !parts_.empty() || !rows_.empty(); }
   // True for a variable or an entry of an object that is this rank's own.
-  bool is_own(std::string_view name) const { return part_of(name) || rank_name(name); }
+  bool is_own(std::string_view name) const {
+    return part_of(name) || rank_name(name) || has_rows(name);
+  }
   // True if a save needs other ranks.
   bool is_shared() const { return size_ > 1 && !empty(); }
 
@@ -95,6 +107,7 @@ class CROCHET_EXPORT RankState {
   int size_ = 1;
   std::map<std::string, Part, std::less<>> parts_;
   std::map<std::string, Regroup, std::less<>> per_rank_;
+  std::set<std::string, std::less<>> rows_;
   Announce announce_;
   double timeout_secs_ = 0;
   bool is_agreed_ = true;

@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/bundle/merge_bundles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/bundle/table_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/tensor/fmt.h"
@@ -53,11 +55,17 @@ BundleHeader common_header(const std::vector<Input>& inputs) {
 // The result of the merge: one index, and new names for the data files.
 class Merge {
  public:
-  Merge(const std::vector<Input>& inputs, std::string output)
+  Merge(const std::vector<Input>& inputs, std::string output,
+        const std::function<bool(std::string_view)>& joins_rows)
       : output_(std::move(output)), header_(common_header(inputs)) {
     for (const Input& input : inputs) number_shards(input);
     for (const Input& input : inputs)
-      for (const auto& [name, entry] : input.index.entries) add(input, name, entry);
+      for (const auto& [name, entry] : input.index.entries)
+        if (joins_rows && joins_rows(name))
+          add_rows(input, name, entry);
+        else
+          add(input, name, entry);
+    for (const auto& [name, parts] : rows_) join_rows(name, parts, inputs.size());
     // Even the header of a bundle without data has one file.
     header_.num_shards = std::max(1, static_cast<int>(sources_.size()));
     if (header_.num_shards > internal::kMaxShards)
@@ -92,6 +100,61 @@ class Merge {
     if (!is_new) add_slices(input, name, known->second, entry);
   }
 
+  void add_rows(const Input& input, const std::string& name, StoredTensor entry) {
+    if (!entry.slices.empty() || entry.shape.rank() == 0)
+      throw InvalidArgumentError(fmt::format("{}: \"{}\" in {} is {} in {} slices, expected rows",
+                                             output_, name, input.prefix, entry.shape,
+                                             entry.slices.size()));
+    entry.shard = numbers_.at({&input, entry.shard});
+    std::vector<StoredTensor>& parts = rows_[name];
+    if (!parts.empty() && (parts.front().dtype != entry.dtype ||
+                           row_shape(parts.front().shape) != row_shape(entry.shape)))
+      throw InvalidArgumentError(fmt::format(
+          "{}: \"{}\" is {} {} in {} and {} {} in an earlier input, expected rows of the same type",
+          output_, name, entry.dtype, entry.shape, input.prefix, parts.front().dtype,
+          parts.front().shape));
+    parts.push_back(std::move(entry));
+  }
+
+  static std::vector<int64_t> row_shape(const Shape& shape) {
+    return {shape.dimensions().begin() + 1, shape.dimensions().end()};
+  }
+
+  // Parts without rows have no slice: a slice is not empty.
+  void join_rows(const std::string& name, const std::vector<StoredTensor>& parts,
+                 size_t num_inputs) {
+    if (parts.size() != num_inputs)
+      throw InvalidArgumentError(
+          fmt::format("{}: \"{}\" is in {} of {} parts, expected its rows in "
+                      "all",
+                      output_, name, parts.size(), num_inputs));
+    StoredTensor whole{.dtype = parts.front().dtype};
+    std::vector<int64_t> sizes = {0};
+    std::ranges::copy(row_shape(parts.front().shape), std::back_inserter(sizes));
+    const StoredTensor* last = &parts.front();
+    for (const StoredTensor& part : parts) {
+      if (part.shape.num_elements() == 0) {
+        sizes[0] += part.shape[0];
+        continue;
+      }
+      TensorSlice slice(sizes.size());
+      slice[0] = {sizes[0], part.shape[0]};
+      sizes[0] += part.shape[0];
+      entries_.emplace(internal::slice_key(name, slice), part);
+      whole.slices.push_back(std::move(slice));
+      last = &part;
+    }
+    whole.shape = Shape(sizes);
+    if (whole.slices.size() > 1) {
+      entries_.emplace(name, std::move(whole));
+      return;
+    }
+    if (!whole.slices.empty()) entries_.erase(internal::slice_key(name, whole.slices.front()));
+    StoredTensor only = *last;
+    only.shape = Shape(sizes);
+    entries_.emplace(name, std::move(only));
+  }
+
   void add_slices(const Input& input, const std::string& name, StoredTensor& to,
                   const StoredTensor& from) const {
     if (to.slices.empty() || from.slices.empty())
@@ -116,6 +179,7 @@ class Merge {
   BundleHeader header_;
   std::map<std::pair<const Input*, int32_t>, int32_t> numbers_;
   std::vector<std::string> sources_;
+  std::map<std::string, std::vector<StoredTensor>> rows_;  // By name, in the order of the inputs.
   std::map<std::string, StoredTensor> entries_;
 };
 
@@ -137,12 +201,13 @@ void remove_input(FileSystem& files, const Input& input) {
 }  // namespace
 
 void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
-                   const std::string& output) {
+                   const std::string& output,
+                   const std::function<bool(std::string_view)>& joins_rows) {
   if (prefixes.empty()) throw InvalidArgumentError(fmt::format("{}: no inputs to merge", output));
   if (files.exists(index_filename(output)))
     throw AlreadyExistsError(fmt::format("{}: the checkpoint already exists", output));
   const std::vector<Input> inputs = read_inputs(files, prefixes);
-  const Merge merge(inputs, output);
+  const Merge merge(inputs, output, joins_rows);
   check_data(files, merge);
 
   internal::StagedFiles staged(files, output);

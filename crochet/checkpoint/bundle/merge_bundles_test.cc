@@ -68,6 +68,44 @@ TEST(MergeBundlesTest, TwoBecomeOneOfTwoShards) {
   expect_merged(files);
 }
 
+const auto kJoinsX = [](std::string_view name) { return name == "x"; };
+
+TEST(MergeBundlesTest, JoinsRows) {
+  for (const std::vector<int64_t>& counts :
+       std::vector<std::vector<int64_t>>{{2, 3}, {0, 3}, {3, 0}, {0, 0}, {1, 0, 0, 4}, {7}}) {
+    MemoryFileSystem files;
+    std::vector<std::string> parts;
+    std::vector<float> all;
+    for (const int64_t count : counts) {
+      std::vector<float> elements;
+      for (int64_t i = 0; i < 2 * count; ++i)
+        elements.push_back(static_cast<float>(all.size() + elements.size()));
+      all.insert(all.end(), elements.begin(), elements.end());
+      parts.push_back(fmt::format("in/{}", parts.size()));
+      write(files, parts.back(), {{"x", Tensor::from(elements, {count, 2})}});
+    }
+    merge_bundles(files, parts, "out/m", kJoinsX);
+    const CheckpointReader reader("out/m", files);
+    reader.verify();
+    const auto rows = static_cast<int64_t>(all.size()) / 2;
+    EXPECT_EQ(reader.read("x"), Tensor::from(all, {rows, 2}));
+  }
+}
+
+TEST(MergeBundlesTest, RejectsRowsThatDoNotFit) {
+  const auto rejects = [](const TensorMap& other, const std::string& why) {
+    MemoryFileSystem files;
+    write(files, "in/a", {{"x", Tensor::zeros<float>({2, 2})}});
+    write(files, "in/b", other);
+    EXPECT_THAT([&] { merge_bundles(files, kParts, "out/m", kJoinsX); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr(why)));
+  };
+  rejects({{"y", Tensor::scalar(1)}}, "\"x\" is in 1 of 2 parts, expected its rows in all");
+  rejects({{"x", Tensor::zeros<float>({2, 3})}}, "expected rows of the same type");
+  rejects({{"x", Tensor::zeros<double>({2, 2})}}, "expected rows of the same type");
+  rejects({{"x", Tensor::scalar(1.0F)}}, "expected rows");
+}
+
 // TB-10
 TEST(MergeBundlesTest, OneIsRenamed) {
   MemoryFileSystem files;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/part_reads.h"
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <utility>
@@ -52,8 +53,45 @@ class ValueInPass final : public PartValue {
   const PartReads::Fit& fit_;
 };
 
+// Of a part without elements, which is not read.
+class NoElements final : public PartValue {
+ public:
+  NoElements(const StoredParts::Part& part, const PartReads::Fit& fit) : part_(part), fit_(fit) {}
+
+  Tensor read() override { return {part_.dtype, part_.shape}; }
+  void read_into(std::span<std::byte>) override {}
+  TensorMap fitted(const std::string& name, const Saveable& object, TensorMap state) override {
+    return fit_(name, object, std::move(state));
+  }
+
+ private:
+  const StoredParts::Part& part_;
+  const PartReads::Fit& fit_;
+};
+
+// What an object gets of an entry, before it is reshaped and converted.
+StoredParts::Part part_of(const StoredTensor& stored, const PartEntry& entry) {
+  if (!entry.slice) return {stored.dtype, stored.shape};
+  std::vector<int64_t> sizes;
+  for (const SliceExtent& extent : *entry.slice) sizes.push_back(extent.length);
+  return {stored.dtype, Shape(sizes)};
+}
+
 const StoredTensor& stored_as(const CheckpointReader& reader, const PartEntry& entry) {
   return CheckpointContents::of(reader).item(entry.name).second;
+}
+
+bool is_empty(const PartEntry& entry) {
+  return entry.slice && std::ranges::any_of(*entry.slice, [](const SliceExtent& extent) {
+           return extent.length == 0;
+         });
+}
+
+void take_nothing(const CheckpointReader& reader, const PartEntry& entry, const PartReads::Fit& fit,
+                  const PartValues::Take& take) {
+  const StoredParts::Part part = entry.as.value_or(part_of(stored_as(reader, entry), entry));
+  NoElements value(part, fit);
+  take(value);
 }
 
 }  // namespace
@@ -66,7 +104,7 @@ class PartReads::Values final : public PartValues {
     for (const PartEntry& entry : entries) {
       const StoredTensor& stored = stored_as(reads.reader_, entry);
       entries_.emplace(entry.key, &entry);
-      parts.emplace(entry.key, entry.as.value_or(StoredParts::Part{stored.dtype, stored.shape}));
+      parts.emplace(entry.key, entry.as.value_or(part_of(stored, entry)));
     }
     parts_ = StoredParts(std::move(parts));
   }
@@ -79,7 +117,8 @@ class PartReads::Values final : public PartValues {
 
   void read_now(const std::string& key, const Take& take) override {
     const PartEntry& entry = *entries_.at(key);
-    CheckpointPass pass(reads_.reader_, {{entry.name}});
+    if (is_empty(entry)) return take_nothing(reads_.reader_, entry, reads_.fit_, take);
+    CheckpointPass pass(reads_.reader_, {{entry.name, entry.slice}});
     ValueInPass value(entry, stored_as(reads_.reader_, entry), pass, 0, reads_.fit_);
     take(value);
   }
@@ -90,6 +129,15 @@ class PartReads::Values final : public PartValues {
   std::map<std::string, const PartEntry*> entries_;
   StoredParts parts_;
 };
+
+template <typename Take>
+void PartReads::take(const Part& part, const Take& take) const {
+  try {
+    take();
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(cannot_be_restored(reader_.prefix(), *part.object, error));
+  }
+}
 
 void PartReads::begin(const std::string& name, PartedSaveable& object, const StoredParts& stored,
                       const std::vector<PartEntry>& entries) {
@@ -102,21 +150,22 @@ void PartReads::begin(const std::string& name, PartedSaveable& object, const Sto
 }
 
 void PartReads::finish() {
-  const std::vector<Part> parts = std::exchange(parts_, {});
+  std::vector<Part> parts = std::exchange(parts_, {});
+  std::erase_if(parts, [&](const Part& part) {
+    if (!is_empty(*part.entry)) return false;
+    take(part, [&] { take_nothing(reader_, *part.entry, fit_, part.take); });
+    return true;
+  });
   if (parts.empty()) return;
   std::vector<TensorRequest> requests;
   requests.reserve(parts.size());
-  for (const Part& part : parts) requests.push_back({part.entry->name});
+  for (const Part& part : parts) requests.push_back({part.entry->name, part.entry->slice});
   CheckpointPass pass(reader_, requests);
   for (const size_t number : pass.order()) {
     throw_if_signalled("restoring");
     const Part& part = parts[number];
     ValueInPass value(*part.entry, stored_as(reader_, *part.entry), pass, number, fit_);
-    try {
-      part.take(value);
-    } catch (const InvalidArgumentError& error) {
-      throw InvalidArgumentError(cannot_be_restored(reader_.prefix(), *part.object, error));
-    }
+    take(part, [&] { part.take(value); });
   }
 }
 

@@ -11,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/session/parted_saveable.h"
+#include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {
 
@@ -19,6 +20,7 @@ struct PartEntry {
   std::string key;                           // Within the object.
   std::string name;                          // In the file.
   std::optional<StoredParts::Part> as = {};  // To be reshaped or converted to this.
+  std::optional<TensorSlice> slice = {};     // Only this part of it, which may be empty.
 };
 
 // Gives objects with parts the values that a checkpoint has: first each its structure, then all of
@@ -46,6 +48,10 @@ class PartReads {
     const PartEntry* entry;
     PartValues::Take take;
   };
+
+  // Calls `take`, whose errors name the object.
+  template <typename Take>
+  void take(const Part& part, const Take& take) const;
 
   const CheckpointReader& reader_;
   const Fit fit_;

@@ -46,13 +46,15 @@ constexpr uint64_t kMaxReasonBytes = 4096;
 }  // namespace
 
 RankParts::RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
-                     std::map<int, std::string> prefixes, const RankState& state)
+                     std::map<int, std::string> prefixes, std::vector<std::string> rows,
+                     const RankState& state)
     : files_(std::move(files)),
       final_prefix_(std::move(final_prefix)),
       timeout_secs_(state.timeout_secs()),
       lost_(state.lost()),
       num_ranks_(state.size()),
-      prefixes_(std::move(prefixes)) {}
+      prefixes_(std::move(prefixes)),
+      rows_(std::move(rows)) {}
 
 RankParts::~RankParts() {
   if (owner_.is_here()) remove_rest();
@@ -112,11 +114,18 @@ void RankParts::collect(Clock& clock) {
   if (!files_->exists(index_filename(merged_->prefix()))) {
     std::vector<std::string> inputs;
     for (const auto& [rank, prefix] : prefixes_) inputs.push_back(prefix);
-    merge_bundles(*files_, inputs, merged_->prefix());
+    merge_bundles(*files_, inputs, merged_->prefix(),
+                  [this](std::string_view key) { return joins_rows(key); });
   }
   merged_->set_synced();
   merged_->open();
   is_collected_ = true;
+}
+
+bool RankParts::joins_rows(std::string_view key) const {
+  return std::ranges::any_of(rows_, [&](const std::string& root) {
+    return key.starts_with(root) && (key.size() == root.size() || key[root.size()] == '/');
+  });
 }
 
 // Finds the files by name: a part may be half written.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crochet/base/clock.h"
@@ -31,8 +32,10 @@ class RankParts {
  public:
   // `files` is the directory of the checkpoint; `prefixes` are those of the parts that are awaited,
   // by rank, with that of the chief.
+  // `rows` are the keys at and beneath which each rank has rows, which the merge joins.
   RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
-            std::map<int, std::string> prefixes, const RankState& state);
+            std::map<int, std::string> prefixes, std::vector<std::string> rows,
+            const RankState& state);
   // Never throws.
   ~RankParts();
   RankParts(const RankParts&) = delete;
@@ -63,6 +66,7 @@ class RankParts {
   };
   Progress look() const;
   void wait_for_all(Clock& clock) const;
+  bool joins_rows(std::string_view key) const;
   void remove_rest() noexcept;
 
   const ProcessOwner owner_;  // Of the files.
@@ -72,6 +76,7 @@ class RankParts {
   const std::shared_ptr<const std::atomic<bool>> lost_;
   const int num_ranks_;
   const std::map<int, std::string> prefixes_;
+  const std::vector<std::string> rows_;
   std::unique_ptr<ExternalBundle> merged_;
   bool is_complete_ = false;
   bool is_collected_ = false;

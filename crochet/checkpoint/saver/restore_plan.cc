@@ -21,11 +21,13 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/checkpoint/saver/entry_owners.h"
 #include "crochet/checkpoint/saver/keyed_rows.h"
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/renamed_entries.h"
 #include "crochet/checkpoint/saver/restore_changes.h"
 #include "crochet/checkpoint/saver/restore_mismatch.h"
+#include "crochet/checkpoint/saver/row_partition.h"
 #include "crochet/checkpoint/saver/structure_fit.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
@@ -39,52 +41,11 @@ namespace {
 // The prefix of the state of hooks, which may differ from run to run.
 constexpr std::string_view kHookState = "hooks/";
 
+using internal::EntryOwners;
 using internal::KeyedRows;
 using internal::RestoreMismatch;
 using internal::StructureFit;
 using internal::VariableSelection;
-
-// Finds the owner of an entry in the file: a variable, or, among the objects whose key is a prefix
-// of the entry, the one with the longest key.
-class Owners {
- public:
-  Owners(const Graph& graph, const VariableSelection& selection)
-      : graph_(graph), selection_(selection) {
-    for (const RegisteredSaveable& object : graph.saveables())
-      objects_.emplace(selection.place_of(object.name).key, &object);
-  }
-
-  // Null for the entry of a variable or without an owner; otherwise the object, and the entry's key
-  // within it.
-  const RegisteredSaveable* owner_of(const std::string& entry, std::string& key) {
-    if (objects_.empty()) return nullptr;
-    std::string_view owner = entry;
-    while (true) {
-      if (const auto found = objects_.find(owner); found != objects_.end()) {
-        if (is_variable(entry)) return nullptr;
-        key = entry.substr(std::min(owner.size() + 1, entry.size()));
-        return found->second;
-      }
-      const size_t slash = owner.rfind('/');
-      if (slash == std::string_view::npos) return nullptr;
-      owner = owner.substr(0, slash);
-    }
-  }
-
-  // Few entries need this check, and in programs with many variables usually none.
-  bool is_variable(const std::string& entry) {
-    if (variables_.empty())
-      for (const Variable& variable : graph_.variables())
-        variables_.insert(selection_.place_of(variable.name()).key);
-    return variables_.contains(entry);
-  }
-
- private:
-  const Graph& graph_;
-  const VariableSelection& selection_;
-  std::map<std::string, const RegisteredSaveable*, std::less<>> objects_;
-  std::unordered_set<std::string> variables_;  // Filled when it is needed.
-};
 
 // Whether a name is the run's own, and not one that the program gave.
 internal::RenamedEntries::IsFixed fixed_names(const Graph& graph) {
@@ -142,12 +103,13 @@ class RestorePlan {
           return fitted(name, object, std::move(state));
         });
     for (size_t i = 0; i < objects_.size(); ++i) {
-      const auto& [object, entries, kept, parted, stored] = objects_[i];
-      if (parted != nullptr) {
-        reads.begin(object->name, *parted, stored, entries);
+      const ObjectPart& part = objects_[i];
+      const RegisteredSaveable& object = *part.object;
+      if (part.parted != nullptr) {
+        reads.begin(object.name, *part.parted, part.stored, part.entries);
       } else {
         reads.finish();  // An object may need what was tracked before it.
-        restore(*object, fitted(object->name, *object->object, std::move(states[i])));
+        restore(object, fitted(object.name, *object.object, std::move(states[i])));
       }
     }
     reads.finish();
@@ -177,6 +139,8 @@ class RestorePlan {
     std::vector<std::string> kept = {};  // Keys of entries that keep the object's values.
     PartedSaveable* parted = nullptr;    // Null for an object without named parts.
     StoredParts stored = {};             // Its parts, all that are to be restored.
+    // Of what ranks have together by rows: those of this rank.
+    std::optional<internal::RowPartition> rows = {};
   };
 
   // The number of ranks of which the checkpoint has a value, for each value that ranks have for
@@ -268,16 +232,29 @@ class RestorePlan {
   }
 
   void plan_objects(const std::vector<const RegisteredSaveable*>& objects) {
-    Owners owners(graph_, selection_);
+    EntryOwners owners(graph_, selection_);
     std::map<const RegisteredSaveable*, std::vector<Entry>> entries;
+    std::map<const RegisteredSaveable*, std::string> row_counts;  // Names of entries.
     entries_.for_each([&](const std::string& name, const Item& item) {
       std::string key;
-      if (const auto* const owner = owners.owner_of(name, key))
+      const auto* const owner = owners.owner_of(name, key);
+      if (internal::has_row_counts(name)) {  // Not a value of the program's.
+        note_used(name, item);
+        if (key == internal::kRowsName) row_counts.emplace(owner, item.first);
+      } else if (owner != nullptr) {
         entries[owner].push_back({std::move(key), item.first});
+      }
     });
     for (const RegisteredSaveable* const object : objects) {
       if (stays_fresh(object->name)) continue;
       ObjectPart part{object, std::move(entries[object])};
+      if (ranks_ && ranks_->has_rows(object->name)) {
+        const auto counts = row_counts.find(object);
+        part.rows.emplace(counts == row_counts.end()
+                              ? std::nullopt
+                              : internal::read_row_counts(reader_, counts->second),
+                          ranks_->rank(), ranks_->size());
+      }
       part.parted = internal::dynamic_as<PartedSaveable>(object->object.get());
       if (part.parted != nullptr)
         plan_parts(std::move(part));
@@ -335,8 +312,7 @@ class RestorePlan {
         is_partial = true;
         continue;
       }
-      const internal::StoredTensor& tensor = stored_.item(entry.name).second;
-      stored.emplace(entry.key, StoredParts::Part{tensor.dtype, tensor.shape});
+      stored.emplace(entry.key, stored_part(object, stored_.item(entry.name)));
       names.emplace(std::move(entry.key), std::move(entry.name));
     }
     object.entries.clear();
@@ -399,6 +375,19 @@ class RestorePlan {
         note_missing({full, entries_.stored_name(view_name(full)), value},
                      !rules_.allow_missing.match(full));
     }
+  }
+
+  // The part of an entry that this rank takes; unset for all of it.
+  static std::optional<TensorSlice> slice_of(const ObjectPart& object, const Item& item) {
+    const Shape& shape = item.second.shape;
+    if (!object.rows || shape.rank() == 0) return std::nullopt;
+    TensorSlice slice = internal::whole_slice(shape);
+    slice[0] = object.rows->rows_of(shape[0]);
+    return slice;
+  }
+  static StoredParts::Part stored_part(const ObjectPart& object, const Item& item) {
+    const std::optional<TensorSlice> slice = slice_of(object, item);
+    return {item.second.dtype, slice ? internal::shape_of(*slice) : item.second.shape};
   }
 
   // Null if the checkpoint lacks the part.
@@ -500,13 +489,14 @@ class RestorePlan {
                            RestoreMismatch::Value{part.dtype, part.shape}},
                           !rules_.allow_missing.match(full));
     note_used(view_name(full), *found);
-    const RestoreMismatch::Value stored{found->second.dtype, found->second.shape};
+    const StoredParts::Part own = stored_part(object, *found);
+    const RestoreMismatch::Value stored{own.dtype, own.shape};
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
     if (!fit) return;
     note_restored(full, found->first);
     if (is_present && part.present_shape && !fit->reshaped)
       note_size(full, stored.shape, *part.present_shape);
-    Entry entry{part.key, found->first};
+    Entry entry{part.key, found->first, {}, slice_of(object, *found)};
     if (fit->is_converted || fit->reshaped)
       entry.as = StoredParts::Part{part.dtype, fit->reshaped.value_or(stored.shape)};
     object.entries.push_back(std::move(entry));
@@ -523,7 +513,7 @@ class RestorePlan {
         return note_kept(entry, view_name(entry), &stored_.item(name));
       }
       note_used(view_name(entry), name);
-      object.entries.push_back({key, name});
+      object.entries.push_back({key, name, {}, slice_of(object, stored_.item(name))});
     };
     if (const auto own = names.find(part.key); own != names.end()) add(own->first, own->second);
     const std::string start = part.key.empty() ? "" : part.key + '/';
@@ -584,7 +574,7 @@ class RestorePlan {
   // A rule for values that are not selected is another restore's.
   void find_idle_renames() {
     if (rules_.rename.empty()) return;
-    Owners owners(graph_, selection_);
+    EntryOwners owners(graph_, selection_);
     entries_.for_each([&](const std::string& name, const Item&) {
       std::string key;
       const auto* const owner = owners.owner_of(name, key);
@@ -609,6 +599,7 @@ class RestorePlan {
 
   // Of a value whose size may change. One that was empty waits for the checkpoint's elements.
   void note_size(const std::string& name, const Shape& now, const Shape& before) {
+    if (ranks_ && ranks_->has_rows(name)) return;  // The rows of a rank may always be others.
     // A variable of a graph may have any shape until it has a value.
     if (now == before || !before.is_fully_known() || before.num_elements() == 0) return;
     report_.resized.push_back({name, now, before});

@@ -82,6 +82,7 @@ internal::PartPlaces part_places(const internal::RankState& ranks) {
 // returned if there are any. Throws: FailedPreconditionError if this rank cannot do that, or not
 // now.
 std::shared_ptr<internal::RankParts> announce(const internal::RankState& ranks, const Saver& saver,
+                                              const internal::VariableSelection& selection,
                                               const std::string& prefix, Snapshot& snapshot) {
   if (ranks.size() == 1) return nullptr;
   const auto refuse = [&](const char* why) {
@@ -107,8 +108,10 @@ std::shared_ptr<internal::RankParts> announce(const internal::RankState& ranks, 
   if (saver.options().format != CheckpointFormat::kTensorBundle)
     refuse("only in the format kTensorBundle, which `crochet convert` converts");
   awaited.emplace(0, prefixes.front());
+  std::vector<std::string> rows;
+  for (const std::string& name : ranks.rows()) rows.push_back(selection.place_of(name).key);
   return std::make_shared<internal::RankParts>(directory.shared_files(), prefix, std::move(awaited),
-                                               ranks);
+                                               std::move(rows), ranks);
 }
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
@@ -196,7 +199,7 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   if (!has_checked_state_) (*publisher_)->check_can_store(prefix, {snapshot, places, ""});
   has_checked_state_ = true;
   if (!is_shared) return {std::move(snapshot), std::move(external)};
-  auto parts = announce(*ranks, *this, prefix, snapshot);
+  auto parts = announce(*ranks, *this, selection, prefix, snapshot);
   return {std::move(snapshot), places, std::move(parts)};
 }
 

@@ -23,12 +23,13 @@ namespace {
 // rank would cost more.
 constexpr uint64_t kMaxSmallBytes = 64 << 10;
 
-// True for values of a rank's own that are few bytes. A part of an array has a place in the file,
-// which a message does not have.
+// True for values of a rank's own that are few bytes. A part of an array has a place among the
+// files of all ranks, which a message does not have.
 bool is_small(const SaveSource& source, const RankState& state) {
   if (source.num_bytes() > kMaxSmallBytes) return false;
   const auto fits = [&](const NamedTensor& each) {
-    return each.tensor.dtype() != DType::kString && state.part_of(each.name) == nullptr;
+    return each.tensor.dtype() != DType::kString && state.part_of(each.name) == nullptr &&
+           !state.has_rows(each.name);
   };
   return std::ranges::all_of(source.snapshot().readable(), fits);
 }

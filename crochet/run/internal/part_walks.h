@@ -84,6 +84,7 @@ struct PartWalks {
     using Part = typename T::value_type;
     auto size = static_cast<size_t>(std::distance(value.begin(), value.end()));
     if (lists_columns(here, value, size)) return;
+    here.check_needs_no_rows("a sequence whose elements are stored one by one");
     if (const StoredParts stored = here.stored(); !stored.empty()) {
       const size_t wanted = stored_size(stored);
       if (!here.is_plan()) resize(here, value, size, wanted);
@@ -430,9 +431,12 @@ struct PartWalks {
         Part* const first = &*std::begin(value);
         if (here.is_direct() && ColumnWalk::members_of(here, *first).are_columns())
           return provide_array(here, value);
-        if (here.visitor_ != nullptr && ColumnWalk::list(here, value, first, nullptr)) return;
+        if (here.visitor_ != nullptr && !here.has_rows() &&
+            ColumnWalk::list(here, value, first, nullptr))
+          return;
       }
     }
+    here.check_needs_no_rows("an array of fixed size");
     size_t i = 0;
     for (auto& part : value) here.track_at(std::to_string(i++), part);
   }

@@ -4,6 +4,7 @@
 // What a program restores, and what the error says where a checkpoint does not fit.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/hooks/early_stopping_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/path.h"
@@ -441,6 +443,133 @@ TEST_F(RestoringTest, WarnsOfParametersOfADistributionThatTheProgramHasChanged) 
   noise = std::normal_distribution<double>(0, 3);
   resume({.keep = {"noise"}}, track);
   EXPECT_EQ(noise.stddev(), 3);
+}
+
+// A program's settings: numbers that training may change as well, and a generator.
+class SettingsTest : public RestoringTest {
+ protected:
+  // Starts the program with these settings, and makes 10 steps. Returns what it ends with.
+  struct Settings {
+    double rate = 0.1;
+    int batch = 32;
+    unsigned seed = 1;
+    friend bool operator==(const Settings&, const Settings&) = default;
+  };
+  Settings run(const Settings& settings, const RestoreOptions& restore = {},
+               bool restores_early = false) {
+    log_.clear();
+    double rate = settings.rate;
+    int batch = settings.batch;
+    std::mt19937 random(settings.seed);
+    last_step_ += 10;
+    Loop loop(options(last_step_, restore));
+    loop.track("adam/rate", rate);
+    loop.track("batch", batch);
+    loop.track("random", random);
+    if (restores_early) loop.restore();
+    bool is_first = true;
+    std::mt19937 before;
+    loop.run([&] {
+      if (std::exchange(is_first, false)) before = random;
+      rate *= 0.9;
+      random();
+    });
+    is_seeded_ = before == std::mt19937(settings.seed);
+    return {.rate = rate, .batch = batch, .seed = settings.seed};
+  }
+  std::vector<std::string> warnings() {
+    std::vector<std::string> lines = log_.lines(Severity::kWarning);
+    std::erase_if(lines, [](const std::string& line) {
+      return line.find("begins with other settings") == std::string::npos;
+    });
+    return lines;
+  }
+
+  int64_t last_step_ = 0;
+  bool is_seeded_ = false;  // The first step of the last run began with the program's seed.
+};
+
+TEST_F(SettingsTest, ThatOnlyTrainingHasChangedAreNotReported) {
+  run({});
+  for (const bool restores_early : {false, true}) {
+    run({}, {}, restores_early);
+    EXPECT_THAT(warnings(), IsEmpty());
+    EXPECT_FALSE(is_seeded_);
+  }
+}
+
+TEST_F(SettingsTest, ThatTheProgramHasChangedAreReportedOnce) {
+  for (const bool restores_early : {false, true}) {
+    run({});
+    const Settings changed{.rate = restores_early ? 0.02 : 0.01, .batch = 64, .seed = 7};
+    const Settings after = run(changed, {}, restores_early);
+    EXPECT_EQ(after.batch, 32) << "the checkpoint's value counts";
+    EXPECT_FALSE(is_seeded_);
+    EXPECT_THAT(
+        warnings(),
+        ElementsAre(
+            AllOf(HasSubstr(fmt::format("\"adam/rate\" is {} (was 0.1; 0.0", changed.rate)),
+                  HasSubstr("\"batch\" is 64 (was 32; 32 in the checkpoint), \"random\" (another "),
+                  HasSubstr("the checkpoint's count, and .restore = {.keep = {\"adam/rate\", "
+                            "\"batch\", \"random\"}} keeps this program's"))));
+    run(changed, {}, restores_early);
+    EXPECT_THAT(warnings(), IsEmpty());
+    EXPECT_TRUE(files_.exists("run"));
+    for (const std::string& name : files_.list("run")) files_.remove("run/" + name);
+    last_step_ = 0;
+  }
+}
+
+TEST_F(SettingsTest, AreKeptAsTheAdviceSays) {
+  run({});
+  const Settings after =
+      run({.rate = 1, .batch = 64, .seed = 7}, {.keep = {"adam/rate", "batch", "random"}});
+  EXPECT_EQ(after.batch, 64);
+  EXPECT_DOUBLE_EQ(after.rate, std::pow(0.9, 10));
+  EXPECT_TRUE(is_seeded_);
+  EXPECT_THAT(warnings(), IsEmpty());
+}
+
+// A later loop begins with what training has left, as the checkpoint has it.
+TEST_F(SettingsTest, OfASecondLoopInAProcessAreNotReported) {
+  double rate = 0.1;
+  for (const int64_t last_step : {10, 20, 30}) {
+    Loop loop(options(last_step));
+    loop.track("rate", rate);
+    loop.run([&] { rate *= 0.9; });
+    EXPECT_THAT(warnings(), IsEmpty());
+  }
+}
+
+TEST_F(SettingsTest, OfARecoveryAreNotReported) {
+  run({});
+  log_.clear();
+  double rate = 0.5;
+  int num_failures = 0;
+  Loop loop(options(30));
+  loop.track("adam/rate", rate);
+  int batch = 32;
+  std::mt19937 random(1);
+  loop.track("batch", batch);
+  loop.track("random", random);
+  loop.run([&](Step& step) {
+    rate *= 0.9;
+    if (step.number() % 10 == 5 && num_failures++ < 2) throw AbortedError("again");
+  });
+  EXPECT_EQ(warnings().size(), 1) << "that of the start";
+}
+
+TEST_F(SettingsTest, TakeLittleRoomInSidecars) {
+  std::array<double, 1000> numbers = {};
+  Loop loop(options(10));
+  for (size_t i = 0; i < numbers.size(); ++i) loop.track(fmt::format("number{:04}", i), numbers[i]);
+  loop.run([] {});
+  const auto sidecar = read_sidecar(files_, "run/model.ckpt-10");
+  ASSERT_TRUE(sidecar);
+  size_t num_bytes = 0;
+  for (const auto& [name, text] : sidecar->initial_values) num_bytes += name.size() + text.size();
+  EXPECT_GT(num_bytes, 4000);
+  EXPECT_LE(num_bytes, 4096);
 }
 
 TEST_F(RestoringTest, AnEarlyRestoreLogsNoSurplus) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/saver/initial_values.h"
 #include "crochet/io/path.h"
 #include "crochet/run/epochs.h"
 #include "crochet/run/internal/fixed_state.h"
@@ -28,6 +29,12 @@ void add_as(const std::string& name, const Add& add) {
     throw AlreadyExistsError(
         fmt::format("Loop::track: \"{}\" is tracked already; choose another name", name));
   }
+}
+
+Tensor copy_of(const local::ArrayView& array) {
+  Tensor copy(array.dtype, array.shape);
+  local::copy_out(array, copy.writable_bytes());
+  return copy;
 }
 
 // A list whose elements own each other is deeper than that, and would overflow the stack.
@@ -177,10 +184,13 @@ void Tracker::add_own_array(local::BorrowedArray array) {
   }
   if (is_fixed_ || shard_ != nullptr) array.resize = {};  // Its place determines a shard's size.
   if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array), is_fixed_);
+  const auto view = array.view;
   add_as(prefix_, [&] {
     const Variable variable = graph_->borrow(prefix_, std::move(array));
     if (shard_ != nullptr) shard_variable(*graph_, variable, *shard_);
   });
+  if (view().shape.rank() == 0)
+    internal::InitialValues::of(*graph_).add(prefix_, [view] { return copy_of(view()); });
 }
 
 void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
@@ -194,6 +204,12 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
   if (is_fixed_) object = std::make_shared<internal::FixedState>(std::move(object));
   if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object), is_fixed_);
   add_as(prefix_, [&] { graph_->saveable(prefix_, std::move(object)); });
+}
+
+void Tracker::add_own_setting(std::shared_ptr<Saveable> object) {
+  add_own_object(object);
+  if (visitor_ == nullptr)
+    internal::InitialValues::of(*graph_).add(prefix_, [object] { return object->save().at(""); });
 }
 
 void Tracker::provide(std::function<void(Tracker& here)> visit) {

@@ -169,6 +169,8 @@ class CROCHET_EXPORT Tracker {
   // Of the value at which this tracker is.
   void add_own_array(local::BorrowedArray array);
   void add_own_object(std::shared_ptr<Saveable> object);
+  // An object of one small value, which a program may set differently when it is started again.
+  void add_own_setting(std::shared_ptr<Saveable> object);
   // Lists parts by `visit`: now, or again at each save and restore.
   void provide(std::function<void(Tracker& here)> visit);
   // Records that something exists that has no parts.
@@ -459,11 +461,11 @@ void Tracker::track_value(T& value) {
   } else if constexpr (std::same_as<T, Tensor>) {
     add_own_object(internal::saveable_tensor(value, name()));
   } else if constexpr (std::same_as<T, std::string>) {
-    add_own_object(internal::saveable_string(value));
+    add_own_setting(internal::saveable_string(value));
   } else if constexpr (internal::Dense<T>) {
     add_own_array({.view = [&value] { return internal::view_of(value); }});
   } else if constexpr (internal::RandomGenerator<T>) {
-    add_own_object(internal::saveable_generator(value));
+    add_own_setting(internal::saveable_generator(value));
   } else if constexpr (internal::Distribution<T>) {
     add_own_object(internal::saveable_distribution(value, name()));
   } else if constexpr (internal::kIsSpan<T>) {
@@ -480,7 +482,7 @@ void Tracker::track_value(T& value) {
   } else if constexpr (internal::FlatContainer<T>) {
     add_own_object(internal::saveable_container(value));
   } else if constexpr (internal::AtomicLike<T>) {
-    add_own_object(internal::saveable_atomic(value));
+    add_own_setting(internal::saveable_atomic(value));
   } else if constexpr (internal::BitsetLike<T>) {
     add_own_object(internal::saveable_bitset(value));
   } else if constexpr (internal::kIsArray<T>) {

@@ -64,6 +64,8 @@ void fill(json& object, const CheckpointSidecar& sidecar) {
     better[metric] = kBetter[static_cast<size_t>(which)];
   object["went_back_to"] = sidecar.went_back_to;
   fill_list(object["renamed"], sidecar.renamed);
+  json& initial = object["initial_values"] = json(json::value_t::object);
+  for (const auto& [name, text] : sidecar.initial_values) initial[name] = text;
   object["pinned"] = sidecar.pinned;
   object["preserved"] = sidecar.preserved;
 }
@@ -149,6 +151,17 @@ std::map<std::string, double> get_metrics(const json& object) {
   return metrics;
 }
 
+std::map<std::string, std::string> get_texts(const json& object, const char* name) {
+  const json* const values = member(object, name, &json::is_object, "an object");
+  std::map<std::string, std::string> texts;
+  if (values == nullptr) return texts;
+  for (const auto& [key, value] : values->items()) {
+    if (!value.is_string()) throw_wrong(key, value, "a string");
+    texts.emplace(key, value.get<std::string>());
+  }
+  return texts;
+}
+
 std::map<std::string, Better> get_better(const json& object) {
   const json* const values = member(object, "better", &json::is_object, "an object");
   std::map<std::string, Better> better;
@@ -178,6 +191,7 @@ CheckpointSidecar from_json(const json& object) {
           .better = get_better(object),
           .went_back_to = get_string(object, "went_back_to"),
           .renamed = get_strings(object, "renamed"),
+          .initial_values = get_texts(object, "initial_values"),
           .pinned = get_bool(object, "pinned"),
           .preserved = get_bool(object, "preserved")};
 }

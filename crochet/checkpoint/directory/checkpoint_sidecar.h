@@ -52,6 +52,10 @@ struct CheckpointSidecar {
   // The rules of RestoreOptions::rename that its run had: in it, values have the names that these
   // gave them.
   std::vector<std::string> renamed = {};
+  // What its program began with, before a restore: numbers, texts and digests of random generators,
+  // by name, at most 4 KiB. So a later start can tell what the program changed from what training
+  // changed.
+  std::map<std::string, std::string> initial_values = {};
   // Retention never removes it.
   bool pinned = false;
   // A policy decided to keep it forever.

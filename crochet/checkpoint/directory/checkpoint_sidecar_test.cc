@@ -36,6 +36,7 @@ CheckpointSidecar example() {
           .better = {{"accuracy", Better::kHigher}, {"loss", Better::kLower}},
           .went_back_to = "the checkpoint of step 1200",
           .renamed = {"{\"model/*\", \"old/*\"}"},
+          .initial_values = {{"batch", "32"}, {"rate", "0.1"}},
           .pinned = true,
           .preserved = true};
 }
@@ -117,6 +118,8 @@ TEST_F(CheckpointSidecarTest, ADamagedSidecarIsUnsetWithAWarning) {
                                       "{\"better\": {\"a\": 1}}",
                                       "{\"went_back_to\": 1}",
                                       "{\"renamed\": [1]}",
+                                      "{\"initial_values\": [1]}",
+                                      "{\"initial_values\": {\"rate\": 0.1}}",
                                       "\xff"}) {
     log_.clear();
     internal::put_file(files_, "m-1.json", text);

@@ -209,6 +209,11 @@ void Publisher::set_went_back_to(std::string which) {
   went_back_to_ = std::move(which);
 }
 
+void Publisher::set_initial_values(std::map<std::string, std::string> values) {
+  const std::lock_guard lock(mutex_);
+  initial_values_ = std::move(values);
+}
+
 void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempts& attempts,
                      const WhenDurable& when_durable) {
   std::exception_ptr error;
@@ -474,6 +479,7 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
   {
     const std::lock_guard lock(mutex_);
     sidecar.went_back_to = went_back_to_;
+    sidecar.initial_values = initial_values_;
   }
   if (const auto& best = options_.keep_best) sidecar.better[best->metric] = best->better;
   keep_what_is_known(target.directory, target.prefix, sidecar);

@@ -55,6 +55,7 @@ class Publisher {
   void note_restore() noexcept { is_restored_ = true; }
   // What sidecars record from now on: see CheckpointSidecar.
   void set_went_back_to(std::string which);
+  void set_initial_values(std::map<std::string, std::string> values);
   // Whether this wrote the checkpoint: the same for any at a later step in its directory.
   bool has_published(const std::string& prefix) const;
   // See Saver.
@@ -174,6 +175,7 @@ class Publisher {
   std::multiset<std::string> announced_;  // Prefixes.
   std::string fallback_dir_;
   std::string went_back_to_;
+  std::map<std::string, std::string> initial_values_;
   std::optional<std::string> first_published_;  // Prefix.
 };
 

@@ -246,6 +246,8 @@ class CROCHET_EXPORT Saver {
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader,
                            const std::function<void()>& initialize) const;
+  void note_initial_values(Session& session);
+  void warn_of_other_settings(Session& session, const std::string& prefix);
   bool has_gone_back(const std::vector<internal::RestoreCandidate>& candidates,
                      const std::string& directory, const std::string& basename) const;
   [[noreturn]] void throw_cannot_go_back(

@@ -19,6 +19,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/initial_values.h"
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
 #include "crochet/checkpoint/saver/saver.h"
@@ -113,6 +114,7 @@ RestoreRules Saver::rules_for(const std::string& prefix, Origin origin) const {
 RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader, Origin origin,
                                   const std::function<void()>& initialize) {
   (*publisher_)->note_restore();
+  note_initial_values(session);
   const RestoreRules rules = rules_for(reader.prefix(), origin);
   const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
@@ -124,8 +126,26 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
                     reader.prefix()));
   if (!is_as_stored(report, rules.allow_surplus, (*publisher_)->selection().selects_all()))
     log_info(to_string(report));
-  if (origin == Origin::kOwnRun) has_started_ = true;
+  if (origin == Origin::kOwnRun) {
+    warn_of_other_settings(session, reader.prefix());
+    has_started_ = true;
+  }
   return report;
+}
+
+void Saver::note_initial_values(Session& session) {
+  if (const auto values = internal::InitialValues::find(session.graph()))
+    (*publisher_)->set_initial_values(values->at_start());
+}
+
+// Of the program that starts, not of a recovery.
+void Saver::warn_of_other_settings(Session& session, const std::string& prefix) {
+  const auto values = internal::InitialValues::find(session.graph());
+  if (!values || has_started_) return;
+  const auto sidecar = read_sidecar(files(), prefix);
+  if (!sidecar) return;
+  const std::string text = values->first_differences(sidecar->initial_values, options().keep);
+  if (!text.empty()) log_warning(text);
 }
 
 RestoreReport Saver::restore(Session& session, const std::string& prefix) {
@@ -226,6 +246,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       throw NotFoundError(
           fmt::format("{}: no checkpoint in this directory, where the run goes back to {}",
                       directory, to_string(options().go_back_to)));
+    note_initial_values(session);
     has_started_ = true;
     return std::nullopt;
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "crochet/base/parse_json.h"
+#include "crochet/checkpoint/directory/own_files.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/file_system.h"
 
@@ -14,14 +15,6 @@ namespace crochet::tool {
 namespace {
 
 constexpr std::string_view kCurves = "metrics.jsonl";
-
-// Of a run, beside its checkpoints.
-bool is_own(std::string_view name) {
-  return name == "checkpoint" || name == ".lock" || name == "graph.pbtxt" ||
-         name.starts_with("events.out.tfevents.") ||
-         internal::is_temporary_state(name, "checkpoint") ||
-         internal::parse_checkpoint_filename(name).has_value();
-}
 
 bool is_index(std::string_view name) {
   const auto parsed = internal::parse_checkpoint_filename(name);
@@ -45,7 +38,7 @@ WrittenFiles written_files(const std::string& folder) {
       found.runs.insert(path.has_parent_path() ? path.parent_path().string() : ".");
     if (name == kCurves)
       found.curves.insert(path);
-    else if (!is_own(name))
+    else if (internal::own_file(name) == internal::OwnFile::kNone)
       found.files.insert(path);
   }
   return found;

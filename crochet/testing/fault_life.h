@@ -23,6 +23,7 @@
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/leftovers.h"
+#include "crochet/checkpoint/directory/own_files.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -220,21 +221,13 @@ class FaultLife {
     std::set<std::string> removals;  // Removals that were unfinished, or undone by a power cut.
   };
 
-  // The run's directory says where its newest checkpoint is.
-  static bool is_fallback_record(const std::string& name) {
-    const std::string record = fmt::format("{}.fallback", kBasename);
-    return name == record || (step_of_prefix(name) && name.starts_with(record + "-"));
-  }
-
   static Leftovers leftovers(FileSystem& files, const std::string& directory) {
     Leftovers found;
     if (!files.exists(directory)) return found;
     const std::vector<std::string> sound = list_checkpoints(files, directory, kBasename);
     const int64_t newest = sound.empty() ? 0 : step_of_prefix(sound.back()).value_or(0);
     for (const std::string& name : files.list(directory)) {
-      if (name == "checkpoint" || name == ".lock" || name == ".sidecar_lock" ||
-          name == "metrics.jsonl" || name.starts_with("events.") || is_fallback_record(name))
-        continue;
+      if (own_file(name) == OwnFile::kRecord) continue;
       const auto file = parse_checkpoint_filename(name);
       const std::string base(file ? file->base : std::string_view(name));
       if (!file || file->part == CheckpointPart::kTemporary ||

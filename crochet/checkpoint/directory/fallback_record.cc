@@ -26,7 +26,7 @@ std::string used_path(const std::string& save_path, int64_t step) {
 }
 
 // The step of "<basename>.fallback-<step>".
-std::optional<int64_t> step_of(std::string_view name, const std::string& basename) {
+std::optional<int64_t> step_of(std::string_view name, std::string_view basename) {
   const std::string start = fmt::format("{}{}-", basename, kSuffix);
   if (!name.starts_with(start)) return std::nullopt;
   name.remove_prefix(start.size());
@@ -61,6 +61,12 @@ void try_to(FileSystem& files, const std::string& save_path, const Change& chang
 }
 
 }  // namespace
+
+bool is_fallback_record(std::string_view name) {
+  const size_t place = name.rfind(kSuffix);
+  if (place == std::string_view::npos || place == 0) return false;
+  return name.substr(place) == kSuffix || step_of(name, name.substr(0, place));
+}
 
 std::optional<FallbackUse> find_fallback_use(FileSystem& files, const std::string& save_path) {
   const auto step = used_step(files, save_path);

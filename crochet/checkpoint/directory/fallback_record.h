@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "crochet/io/file_system.h"
 
@@ -27,6 +28,9 @@ struct FallbackUse {
 
 // `save_path` is "<directory>/<basename>". Throws: what the file system throws.
 std::optional<FallbackUse> find_fallback_use(FileSystem& files, const std::string& save_path);
+
+// True for the name of such a file, without a directory, of any basename.
+bool is_fallback_record(std::string_view name);
 
 // Prepares the record, unless there is one. A failure is logged.
 void prepare_fallback_record(FileSystem& files, const std::string& save_path,

@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,6 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/internal/prefetch.h"
 #include "crochet/base/log.h"
-#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/saver/entry_owners.h"
@@ -29,6 +27,7 @@
 #include "crochet/checkpoint/saver/restore_mismatch.h"
 #include "crochet/checkpoint/saver/row_partition.h"
 #include "crochet/checkpoint/saver/structure_fit.h"
+#include "crochet/checkpoint/saver/variable_reads.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
@@ -44,6 +43,7 @@ constexpr std::string_view kHookState = "hooks/";
 using internal::EntryOwners;
 using internal::KeyedRows;
 using internal::RestoreMismatch;
+using internal::stored_shape;
 using internal::StructureFit;
 using internal::VariableSelection;
 
@@ -52,12 +52,6 @@ internal::RenamedEntries::IsFixed fixed_names(const Graph& graph) {
   return [step = graph.global_step_name()](std::string_view name) {
     return name == step || name.starts_with(kHookState);
   };
-}
-
-// The shape that the checkpoint has for a variable, which may be a slice of the entry.
-Shape stored_shape(const internal::StoredTensor& entry, const TensorSlice* slice) {
-  if (slice == nullptr) return entry.shape;
-  return internal::shape_of(internal::resolved(*slice, entry.shape));
 }
 
 // How to restore the tensors of one checkpoint to one graph.
@@ -73,6 +67,7 @@ class RestorePlan {
         rules_(std::move(rules)),
         entries_(stored_, rules_.rename, fixed_names(graph)),
         ranks_(internal::RankState::find(graph)),
+        variables_(reader),
         used_(stored_.stored().size()) {
     report_.prefix = mismatch_.prefix = reader.prefix();
     count_ranks();
@@ -93,7 +88,7 @@ class RestorePlan {
                         const std::function<void()>& initialize) {
     // Objects without parts are small: all are read before anything is overwritten.
     std::vector<TensorMap> states = read_objects();
-    if (operations == nullptr || initialize) assign_variables(session);
+    if (operations == nullptr || initialize) variables_.assign(session);
     if (operations != nullptr) {
       if (initialize) initialize();
       run(*operations, session);
@@ -120,16 +115,6 @@ class RestorePlan {
 
  private:
   using Item = internal::StoredTensors::Item;  // Of the checkpoint.
-  struct VariablePart {
-    Variable variable;
-    std::optional<Shape> reshaped;  // To this.
-    bool is_converted;
-    const Item* item;          // It, or this part of it, is the value.
-    const TensorSlice* slice;  // Null for all of it; owned by the selection or the ranks' state.
-
-    // Of the value assigned to it.
-    Shape shape() const { return reshaped.value_or(stored_shape(item->second, slice)); }
-  };
   using Entry = internal::PartEntry;
   using Names = std::set<std::string, std::less<>>;
   using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
@@ -202,7 +187,7 @@ class RestorePlan {
     note_restored(name, found->first);
     if (!variable.shape().is_fully_known())
       note_size(name, stored_shape(entry, slice), graph_.present_shape(variable));
-    variables_.push_back({variable, fit->reshaped, fit->is_converted, found, slice});
+    variables_.add({variable, fit->reshaped, fit->is_converted, found, slice});
   }
 
   // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
@@ -689,19 +674,6 @@ class RestorePlan {
     }
   }
 
-  void assign_variables(Session& session) const {
-    std::vector<internal::LocatedTensor> located;
-    located.reserve(variables_.size());
-    for (const VariablePart& part : variables_)
-      located.push_back(stored_.locate(*part.item, part.slice));
-    Reading reading{*this, CheckpointPass(std::move(located), reader_)};
-    std::vector<Assignment> assignments;
-    assignments.reserve(variables_.size());
-    for (const size_t number : reading.pass.order())
-      assignments.push_back(assignment(number, reading));
-    session.assign(assignments);
-  }
-
   // The checkpoint is known to have all keys, so anything not found is a file.
   void run(StateOperations& operations, Session& session) const {
     try {
@@ -710,49 +682,6 @@ class RestorePlan {
       throw DataLossError(
           fmt::format("checkpoint {}: the graph's own operations cannot find all of it: {}",
                       reader_.prefix(), error.what()));
-    }
-  }
-
-  // Reads the values of the variables.
-  struct Reading {
-    const RestorePlan& plan;
-    CheckpointPass pass;  // Over the items of the variables.
-
-    Tensor strings(size_t number) {
-      const Tensor value = pass.read(number);
-      const auto strings = value.strings();
-      return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
-                          plan.variables_[number].shape());
-    }
-    void read_into(size_t number, std::span<std::byte> destination) {
-      throw_if_signalled("restoring");
-      const VariablePart& part = plan.variables_[number];
-      if (part.is_converted)
-        plan.convert_variable(part.variable, pass.read(number), destination);
-      else
-        pass.read_into(number, destination);
-    }
-  };
-
-  // Its functions are small enough to be stored without an allocation.
-  Assignment assignment(size_t number, Reading& from) const {
-    const VariablePart& part = variables_[number];
-    if (part.variable.dtype() == DType::kString)
-      return {.variable = part.variable, .shape = part.shape(), .strings = [&from, number] {
-                return from.strings(number);
-              }};
-    return {part.variable, part.shape(), [&from, number](std::span<std::byte> destination) {
-              from.read_into(number, destination);
-            }};
-  }
-
-  void convert_variable(const Variable& variable, const Tensor& stored,
-                        std::span<std::byte> destination) const {
-    try {
-      internal::convert(stored, variable.dtype(), destination);
-    } catch (const InvalidArgumentError& error) {
-      throw InvalidArgumentError(fmt::format("checkpoint {}: \"{}\": {}", reader_.prefix(),
-                                             variable.name(), error.what()));
     }
   }
 
@@ -765,7 +694,7 @@ class RestorePlan {
   const std::shared_ptr<const internal::RankState> ranks_;  // Null if the run has no such state.
   std::map<std::string, std::set<int64_t>> stored_ranks_;   // By the name of the value.
   std::set<std::string> fresh_;                             // Names of values.
-  std::vector<VariablePart> variables_;
+  internal::VariableReads variables_;
   std::vector<ObjectPart> objects_;
   RestoreReport report_;
   std::vector<bool> used_;  // Whether the program uses an item, by its number.

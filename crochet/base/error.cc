@@ -72,6 +72,7 @@ void throw_error(Code code, const std::string& message) {
 }
 
 bool has_code(const std::exception_ptr& error, std::span<const Code> codes) {
+  if (!error) return false;
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
@@ -86,6 +87,7 @@ bool is_preemption(const std::exception_ptr& error) {
 }
 
 bool is_end_of_input(const std::exception_ptr& error) {
+  if (!error) return false;
   try {
     std::rethrow_exception(error);
   } catch (const StopIteration&) {
@@ -96,6 +98,7 @@ bool is_end_of_input(const std::exception_ptr& error) {
 }
 
 std::string describe(const std::exception_ptr& error) {
+  if (!error) return "pthread_exit or pthread_cancel ended the thread";
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {

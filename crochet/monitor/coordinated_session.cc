@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
 
 namespace crochet::inline v0 {
@@ -14,7 +15,7 @@ FetchValues CoordinatedSession::run(const Fetches& fetches, const Feeds& feeds,
   try {
     return inner_->run(fetches, feeds, options, metadata);
   } catch (...) {
-    const std::exception_ptr error = std::current_exception();
+    const std::exception_ptr error = internal::caught();
     if (is_preemption(error)) throw;
     try {
       coordinator_.raise_requested_exception();

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/check_number.h"
+#include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
 #include "crochet/monitor/coordinated_thread.h"
 
@@ -78,7 +79,7 @@ void Coordinator::stop_on_exception(const std::function<void()>& body) {
   try {
     body();
   } catch (...) {
-    request_stop(std::current_exception());
+    request_stop(internal::caught());
   }
 }
 

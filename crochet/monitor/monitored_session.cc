@@ -9,6 +9,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/monitor/background_threads.h"
@@ -143,7 +144,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
     create_stack(recovery);
     first_step_ = life_->start_step();
   } catch (...) {
-    std::rethrow_exception(abort(std::current_exception()));
+    std::rethrow_exception(abort(internal::caught()));
   }
 }
 
@@ -345,7 +346,7 @@ void MonitoredSession::close() {
     try {
       end_in_group();
     } catch (...) {
-      std::rethrow_exception(end_by(std::current_exception()));
+      std::rethrow_exception(end_by(internal::caught()));
     }
   }
   std::exception_ptr first_error;
@@ -354,7 +355,7 @@ void MonitoredSession::close() {
       action();
     } catch (...) {
       if (first_error) log_error(fmt::format("{}: {}", what, describe(std::current_exception())));
-      if (!first_error) first_error = std::current_exception();
+      if (!first_error) first_error = internal::caught();
     }
   };
   for (const HookHandle& hook : hooks_)
@@ -433,7 +434,7 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
     body();
   } catch (...) {
     if (!is_end_of_input(std::current_exception()))
-      std::rethrow_exception(session.abort(std::current_exception()));
+      std::rethrow_exception(session.abort(internal::caught()));
     if (!session.is_lost()) {
       log_info(fmt::format("the run ends: {}", describe(std::current_exception())));
       if (!session.stop_request()) session.request_stop("the data ended");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
@@ -24,7 +25,7 @@ RecoverableSession::RecoverableSession(Factory factory, RecoveryOptions options)
   try {
     inner_ = factory_();
   } catch (...) {
-    recover(std::current_exception());
+    recover(internal::caught());
   }
 }
 
@@ -88,7 +89,7 @@ void RecoverableSession::note_progress() {
 }
 
 void RecoverableSession::recover_or_rethrow() {
-  const std::exception_ptr error = std::current_exception();
+  const std::exception_ptr error = internal::caught();
   if (!is_preemption(error)) std::rethrow_exception(error);
   recover(error);
 }
@@ -122,7 +123,7 @@ void RecoverableSession::replace_session(std::exception_ptr error) {
       runs_ = 0;
       return;
     } catch (...) {
-      error = std::current_exception();
+      error = internal::caught();
     }
   }
 }

@@ -26,7 +26,7 @@
 #include "crochet/engines/local/write_fence.h"
 #include "crochet/group/group.h"
 #include "crochet/group/group_environment.h"
-#include "crochet/group/store_group.h"
+#include "crochet/group/join.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/early_stopping_hook.h"

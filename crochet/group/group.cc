@@ -3,6 +3,7 @@
 #include "crochet/group/group.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -107,6 +108,7 @@ std::string Group::encode(Kind kind, int root, int64_t number, std::string_view 
 }
 
 void Group::check_usable() const {
+  owner_.check("a group");
   if (error_) std::rethrow_exception(error_);
 }
 
@@ -123,10 +125,11 @@ std::string Group::call(Kind kind, int root, std::string_view bytes, Timeout tim
   const double limit = timeout_secs.value_or(options_.timeout_secs);
   internal::check_above("group: timeout_secs", limit, 0);
   const int64_t number = ++num_calls_;
+  WaitLimit wait(clock(), limit);
   std::string answer;
   try {
     answer = exchange(
-        number, encode(kind, root, number, bytes), clock().now() + from_seconds(limit),
+        number, encode(kind, root, number, bytes), wait,
         [&](const std::vector<std::string>& messages) { return combine(messages, combine_bytes); });
   } catch (const Error& error) {
     error_ = std::current_exception();
@@ -146,7 +149,7 @@ std::string Group::call(Kind kind, int root, std::string_view bytes, Timeout tim
 
 void Group::tell(const Error& error) noexcept {
   try {
-    const int64_t next = num_calls_ + 1;
+    const int64_t next = next_call();
     // Ranks that miss the same ones have the same error.
     const bool is_same_for_all = error.code() == Code::kDeadlineExceeded;
     const std::string answer = failure_answer(error, is_same_for_all ? -1 : rank());
@@ -222,14 +225,14 @@ std::string Group::open_answer(const std::string& answer) const {
 }
 
 DeadlineExceededError Group::missing_error(int64_t number, const std::vector<int>& missing,
-                                           double waited_secs) const {
+                                           double waited_secs, const std::string& note) const {
   const std::string whom =
       missing.empty()
           ? "an answer of rank 0"
           : fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
   return DeadlineExceededError(
-      fmt::format("group {}: rank {} waited {:g} s for {} of {} in call {}", name(), rank(),
-                  waited_secs, whom, size(), number));
+      fmt::format("group {}: rank {} waited {:g} s for {} of {} in call {}{}", name(), rank(),
+                  std::round(10 * waited_secs) / 10, whom, size(), number, note));
 }
 
 void Group::barrier(Timeout timeout_secs) {
@@ -274,7 +277,7 @@ int64_t Group::all_max(int64_t value, Timeout timeout_secs) {
 }
 
 void Group::leave(std::string_view reason) noexcept {
-  if (is_lost()) return;
+  if (is_lost() || !owner_.is_here()) return;
   try {
     const RankFailedError error(
         rank(), fmt::format("rank {} of {} left group {}: {}", rank(), size(), name(),
@@ -286,7 +289,14 @@ void Group::leave(std::string_view reason) noexcept {
   }
 }
 
-std::string SingleGroup::exchange(int64_t, const std::string& message, Clock::TimePoint,
+void Group::throw_if_lost() const {
+  check_usable();
+  if (const std::optional<std::string> failure = known_failure(next_call())) open_answer(*failure);
+}
+
+std::optional<std::string> Group::known_failure(int64_t) const { return std::nullopt; }
+
+std::string SingleGroup::exchange(int64_t, const std::string& message, WaitLimit&,
                                   const Combine& combine) {
   return combine({message});
 }

@@ -14,10 +14,13 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
 #include "crochet/base/export.h"
+#include "crochet/base/internal/process_owner.h"
+#include "crochet/group/wait_limit.h"
 
 namespace crochet::inline v0 {
 
-// Another rank of a group failed, and said so before it left the group.
+// Another rank of a group failed: it said so before it left the group, or its process or its host
+// is gone.
 class CROCHET_EXPORT RankFailedError : public CancelledError {
  public:
   RankFailedError(int rank, std::string_view message) : CancelledError(message), rank_(rank) {}
@@ -35,7 +38,8 @@ struct GroupOptions {
   std::string name = {};
   // How often the job was restarted: groups of different generations never exchange a message.
   int64_t generation = 0;
-  // The most seconds that a call waits for the other ranks, unless it has a limit of its own.
+  // The most seconds that a call waits for the other ranks, unless it has a limit of its own. Time
+  // in which this process was suspended does not count.
   double timeout_secs = 1800;
   // Measures that time; Clock::real() if null. Not owned.
   Clock* clock = nullptr;
@@ -54,8 +58,8 @@ struct GroupOptions {
 // Every call throws:
 //   DeadlineExceededError    if not all ranks made the call in time; names the missing ones
 //   UnavailableError         if the connection is lost
-//   RankFailedError          if another rank called leave()
-//   FailedPreconditionError  if the ranks made different calls; names both
+//   RankFailedError          if another rank called leave(), or is gone; names it
+//   FailedPreconditionError  if the ranks made different calls; names both. In a forked child
 //   InvalidArgumentError     for a root that is not a rank, or more than 1 GiB: nothing is sent
 // After any of these but the last, the group is lost: each later call throws the first error again,
 // at once.
@@ -90,6 +94,9 @@ class CROCHET_EXPORT Group {
   // RankFailedError with this rank and reason. Waits for nobody. Later calls of this rank throw the
   // same. Does nothing if the group is lost.
   void leave(std::string_view reason) noexcept;
+  // Throws the RankFailedError of the next call, if a rank is known to be lost: for waits of the
+  // program's own. Sends nothing.
+  void throw_if_lost() const;
   // True once a call failed, or after leave().
   bool is_lost() const { return static_cast<bool>(error_); }
 
@@ -102,11 +109,13 @@ class CROCHET_EXPORT Group {
   explicit Group(GroupOptions options);
 
   Clock& clock() const { return *options_.clock; }
+  // The number of the next call.
+  int64_t next_call() const { return num_calls_ + 1; }
   // "rank 2 of 4 (job)".
   std::string who() const;
-  // The error for ranks that did not make call `number` in time.
+  // The error for ranks that did not make call `number` in time. `note` is what is known of them.
   DeadlineExceededError missing_error(int64_t number, const std::vector<int>& missing,
-                                      double waited_secs) const;
+                                      double waited_secs, const std::string& note = "") const;
   // An answer with which each rank throws this error; a RankFailedError if `failed_rank` is one.
   std::string failure_answer(const Error& error, int failed_rank = -1) const;
 
@@ -118,9 +127,12 @@ class CROCHET_EXPORT Group {
   // What a transport does: brings the messages of all ranks to rank 0, and what `combine` makes of
   // them to all ranks. Calls are numbered from 1. Where rank 0 waits for a message in vain, it must
   // send the others a failure_answer().
-  // Throws: DeadlineExceededError, a missing_error(); UnavailableError; RankFailedError.
-  virtual std::string exchange(int64_t number, const std::string& message,
-                               Clock::TimePoint deadline, const Combine& combine) = 0;
+  // Throws: DeadlineExceededError, a missing_error(), once the limit is over; UnavailableError;
+  // RankFailedError.
+  virtual std::string exchange(int64_t number, const std::string& message, WaitLimit& limit,
+                               const Combine& combine) = 0;
+  // The answer with which call `number` will fail, if that is known.
+  virtual std::optional<std::string> known_failure(int64_t number) const;
   // Sends `message` instead of that of the coming call, `number`, or in rank 0 `answer` to the
   // others, without waiting for anyone. May throw; the error is logged.
   virtual void send_failure(int64_t number, const std::string& message,
@@ -139,6 +151,7 @@ class CROCHET_EXPORT Group {
   static const char* name_of(Kind kind);
 
   GroupOptions options_;
+  const ProcessOwner owner_;  // A forked child is not a rank.
   int64_t num_calls_ = 0;
   std::atomic<bool> in_call_ = false;
   std::exception_ptr error_;  // Why the group is lost.
@@ -150,7 +163,7 @@ class CROCHET_EXPORT SingleGroup final : public Group {
   SingleGroup() : Group({.name = "single"}) {}
 
  private:
-  std::string exchange(int64_t number, const std::string& message, Clock::TimePoint deadline,
+  std::string exchange(int64_t number, const std::string& message, WaitLimit& limit,
                        const Combine& combine) override;
   void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
 };

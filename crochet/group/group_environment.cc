@@ -93,6 +93,15 @@ std::string first_of(const Lookup& lookup, std::initializer_list<const char*> na
   return "";
 }
 
+// Several steps of a job of Slurm may run at the same time.
+std::string job_of(const Lookup& lookup) {
+  std::string job = first_of(lookup, {"CROCHET_JOB", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE"});
+  if (!job.empty()) return job;
+  job = first_of(lookup, {"SLURM_JOB_ID"});
+  const std::string step = first_of(lookup, {"SLURM_STEP_ID", "SLURM_STEPID"});
+  return job.empty() || step.empty() ? job : job + "." + step;
+}
+
 void check_agreement(const Lookup& lookup, const GroupEnvironment& own) {
   // A torchrun that MPI has started on each machine has ranks of its own.
   if (lookup("TORCHELASTIC_RUN_ID")) return;
@@ -144,7 +153,7 @@ GroupEnvironment GroupEnvironment::from_environment(const Lookup& lookup) {
   const char* const restarts =
       found.launcher == kSlurm.name ? "SLURM_RESTART_COUNT" : "TORCHELASTIC_RESTART_COUNT";
   found.restart_count = number(lookup, restarts, 0, kMaxInt).value_or(0);
-  found.job = first_of(lookup, {"TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID"});
+  found.job = job_of(lookup);
   found.uses_agent_store = lookup("TORCHELASTIC_USE_AGENT_STORE") == "True";
   return found;
 }

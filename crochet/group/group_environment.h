@@ -18,11 +18,12 @@ namespace crochet::inline v0 {
 //   Open MPI     OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
 //   MPICH        PMI_RANK, PMI_SIZE, MPI_LOCALRANKID
 //   Slurm        SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID,
-//                SLURM_RESTART_COUNT, SLURM_JOB_ID; the first host of SLURM_STEP_NODELIST or
-//                SLURM_JOB_NODELIST
+//                SLURM_RESTART_COUNT, SLURM_JOB_ID and SLURM_STEP_ID; the first host of
+//                SLURM_STEP_NODELIST or SLURM_JOB_NODELIST
 //
-// The first that is found counts. MASTER_ADDR and MASTER_PORT may be set with each of them. A
-// process that none of them started is the only one.
+// The first that is found counts. MASTER_ADDR and MASTER_PORT may be set with each of them, and
+// CROCHET_JOB, which distinguishes jobs that a script starts: give each another one. A process that
+// none of them started is the only one.
 struct CROCHET_EXPORT GroupEnvironment {
   // The value of a variable; unset if there is none.
   using Lookup = std::function<std::optional<std::string>(const char* name)>;
@@ -38,7 +39,7 @@ struct CROCHET_EXPORT GroupEnvironment {
   std::optional<int> master_port = {};
   // True if torchrun serves the store: rank 0 is a client, too.
   bool uses_agent_store = false;
-  // What distinguishes this job from others that use the same store.
+  // What distinguishes this job from others that use the same port or store.
   std::string job = {};
   int64_t restart_count = 0;
 

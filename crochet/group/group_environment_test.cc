@@ -109,7 +109,7 @@ TEST(GroupEnvironmentTest, ReadsATaskOfSlurm) {
   EXPECT_EQ(found.size, 16);
   EXPECT_EQ(found.local_rank, 2);
   EXPECT_EQ(found.master_addr, "gpu07");
-  EXPECT_EQ(found.job, "77");
+  EXPECT_EQ(found.job, "77.0");
   EXPECT_EQ(found.restart_count, 1);
   EXPECT_EQ(read(with(task, {{"SLURM_STEP_NUM_TASKS", "8"}})).size, 8);
   EXPECT_EQ(read(with(task, {{"SLURM_JOB_NODELIST", "a1,b2"}})).master_addr, "a1");

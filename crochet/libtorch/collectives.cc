@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/version.h>
 
+#include "crochet/group/limited_call.h"
 #include "crochet/group/message_bytes.h"
 #include "crochet/libtorch/c10d_store.h"
 #include "crochet/libtorch/error_message.h"
@@ -29,6 +31,9 @@ using std::chrono::milliseconds;
 
 // How long a rank that has lost the others waits for their reports. All notice it within 0.1 s.
 constexpr milliseconds kReportLimit(1000);
+
+// wait_for() has the limit.
+constexpr std::chrono::hours kGlooLimit(24 * 365);
 
 milliseconds limit_of(double secs) {
   return std::max(std::chrono::duration_cast<milliseconds>(from_seconds(secs)), milliseconds(1));
@@ -57,25 +62,35 @@ std::shared_ptr<gloo::transport::Device> make_device(const std::string& host) {
 
 }  // namespace
 
+struct Collectives::Started {
+  c10::intrusive_ptr<c10d::Work> work;
+  bool is_backends = false;  // Its wait() may return before it is done.
+};
+
 struct Collectives::Connection {
   // The last members are destroyed first.
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
   c10::DeviceType device = c10::DeviceType::CPU;  // That of the backend.
   c10::intrusive_ptr<C10dBackend> backend;        // Null without one.
-  std::deque<c10::intrusive_ptr<c10d::Work>> works;
+  std::deque<Started> works;
+
+  bool is_backends(const at::Tensor& tensor) const {
+    return backend && tensor.device().type() == device;
+  }
 };
 
 Collectives::Collectives(Group& group, const std::string& host, double timeout_secs,
                          const TensorBackend& backend)
-    : rank_(group.rank()),
+    : group_(group),
+      rank_(group.rank()),
       size_(group.size()),
       timeout_secs_(timeout_secs),
       connection_(std::make_unique<Connection>()) {
   connect(group, host, backend);
 }
 
-Collectives::~Collectives() = default;
+Collectives::~Collectives() { disconnect(); }
 
 // The group may be of any kind, so rank 0 serves a store of its own. As it is new, it has no
 // addresses of processes that are gone.
@@ -104,10 +119,15 @@ void Collectives::connect(Group& group, const std::string& host, const TensorBac
     connection_->store = open_tcp_store(options);
   }
   guarded("cannot connect to the other ranks", [&] {
-    auto gloo = c10d::ProcessGroupGloo::Options::create(limit_of(timeout_secs_));
+    auto gloo = c10d::ProcessGroupGloo::Options::create(kGlooLimit);
     gloo->devices.push_back(make_device(options.host));
-    connection_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>("gloo", connection_->store), rank_, size_, gloo);
+    // The ranks find each other in the store.
+    WaitLimit limit(Clock::real(), timeout_secs_);
+    connection_->gloo = internal::call_within(
+        limit, "connecting", [gloo, store = connection_->store, rank = rank_, size = size_] {
+          return c10::make_intrusive<c10d::ProcessGroupGloo>(
+              c10::make_intrusive<c10d::PrefixStore>("gloo", store), rank, size, gloo);
+        });
   });
   if (!backend.make) return;
   guarded("cannot make the backend of the program", [&] {
@@ -120,30 +140,66 @@ void Collectives::connect(Group& group, const std::string& host, const TensorBac
 }
 
 C10dBackend& Collectives::backend_of(const at::Tensor& tensor) const {
-  if (connection_->backend && tensor.device().type() == connection_->device)
-    return *connection_->backend;
+  if (connection_->is_backends(tensor)) return *connection_->backend;
   return *connection_->gloo;
 }
 
 void Collectives::start_sum(const at::Tensor& values) {
   guarded("a sum", [&] {
     std::vector<at::Tensor> tensors = {values};
-    connection_->works.push_back(backend_of(values).allreduce(tensors));
+    connection_->works.push_back({.work = backend_of(values).allreduce(tensors),
+                                  .is_backends = connection_->is_backends(values)});
   });
 }
 
 void Collectives::start_broadcast(const at::Tensor& values) {
   guarded("a broadcast", [&] {
     std::vector<at::Tensor> tensors = {values};
-    connection_->works.push_back(backend_of(values).broadcast(tensors));
+    connection_->works.push_back({.work = backend_of(values).broadcast(tensors),
+                                  .is_backends = connection_->is_backends(values)});
   });
 }
 
 void Collectives::finish() {
   guarded("an exchange with the other ranks failed", [&] {
-    for (; !connection_->works.empty(); connection_->works.pop_front())
-      connection_->works.front()->wait();
+    for (; !connection_->works.empty(); connection_->works.pop_front()) {
+      const Started& started = connection_->works.front();
+      if (started.is_backends)
+        started.work->wait();
+      else
+        wait_for(*started.work);
+    }
   });
+}
+
+// Gloo would count the time in which the process was suspended, and not know who is lost.
+void Collectives::wait_for(c10d::Work& work) {
+  WaitLimit limit(Clock::real(), timeout_secs_);
+  while (true) {
+    try {
+      work.wait(limit_of(to_seconds(limit.pause())));
+      return;
+    } catch (const std::exception&) {
+      if (work.isCompleted()) return static_cast<void>(work.wait());
+    }
+    group_.throw_if_lost();
+    if (limit.is_over())
+      throw DeadlineExceededError(fmt::format("timed out after {:g} s", timeout_secs_));
+  }
+}
+
+void Collectives::disconnect() noexcept {
+  connection_->works.clear();
+  connection_->backend.reset();
+  if (!connection_->gloo) return;
+  try {
+    // Its destructor waits for what has been started, which may never end.
+    WaitLimit limit(Clock::real(), to_seconds(kReportLimit));
+    internal::run_within(limit, "disconnecting",
+                         [gloo = std::move(connection_->gloo)]() mutable { gloo.reset(); });
+  } catch (const std::exception&) {
+    // It is left to itself.
+  }
 }
 
 template <typename Operation>
@@ -151,21 +207,22 @@ void Collectives::guarded(const char* action, const Operation& operation) {
   if (error_) std::rethrow_exception(error_);
   try {
     operation();
+  } catch (const DeadlineExceededError& error) {
+    fail(action, error, /*is_timeout=*/true);
   } catch (const std::exception& error) {
-    fail(action, error);
+    const std::string reason = first_line(error);
+    fail(
+        action, error,
+        reason.find("imed out") != std::string::npos || reason.find("imeout") != std::string::npos);
   }
 }
 
-void Collectives::fail(const std::string& action, const std::exception& error) {
+void Collectives::fail(const std::string& action, const std::exception& error, bool is_timeout) {
   const std::string reason = first_line(error);
   // The other ranks notice the end of these connections, and fail at once.
-  connection_->works.clear();
-  connection_->backend.reset();
-  connection_->gloo.reset();
+  disconnect();
   const std::string message = fmt::format("libtorch::DataParallel: rank {} of {}: {}: {}{}", rank_,
                                           size_, action, reason, silent_ranks());
-  const bool is_timeout =
-      reason.find("imed out") != std::string::npos || reason.find("imeout") != std::string::npos;
   error_ = is_timeout ? std::make_exception_ptr(DeadlineExceededError(message))
                       : std::make_exception_ptr(UnavailableError(message));
   std::rethrow_exception(error_);
@@ -178,7 +235,7 @@ std::string Collectives::silent_ranks() noexcept {
   try {
     Clock& clock = Clock::real();
     const Clock::TimePoint deadline = clock.now() + kReportLimit;
-    C10dStore store(connection_->store, "reports");
+    C10dStore store(connection_->store, "reports", to_seconds(kReportLimit));
     for (int rank = 0; rank < size_; ++rank)
       if (rank != rank_) silent.push_back(rank);
     store.set(key(rank_), "");

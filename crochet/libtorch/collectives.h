@@ -14,6 +14,10 @@
 #include "crochet/group/group.h"
 #include "crochet/libtorch/tensor_backend.h"
 
+namespace c10d {
+class Work;
+}  // namespace c10d
+
 namespace crochet::inline v0::libtorch {
 
 // Operations on tensors by all ranks of a group, by LibTorch's Gloo, and for those on one kind of
@@ -24,12 +28,12 @@ namespace crochet::inline v0::libtorch {
 // After an error the connections are lost: each later call throws it again.
 class Collectives {
  public:
-  // Called by all ranks of the group. `host` is where the others reach this rank, if it is rank 0;
-  // empty for MASTER_ADDR, or else the name of the machine.
-  // Throws: UnavailableError; DeadlineExceededError; what the group throws.
+  // Called by all ranks of the group, which outlives this. `host` is where the others reach this
+  // rank, if it is rank 0; empty for MASTER_ADDR, or else the name of the machine. Throws:
+  // UnavailableError; DeadlineExceededError; what the group throws.
   Collectives(Group& group, const std::string& host, double timeout_secs,
               const TensorBackend& backend);
-  // Abandons what has been started.
+  // Abandons what has been started. Others notice the end of the connections.
   ~Collectives();
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
@@ -44,16 +48,22 @@ class Collectives {
   void finish();
 
  private:
+  struct Started;
   struct Connection;
 
   void connect(Group& group, const std::string& host, const TensorBackend& backend);
   // What exchanges the tensor.
   C10dBackend& backend_of(const at::Tensor& tensor) const;
+  // Until the operation is done, the limit is over, or the group has lost a rank.
+  void wait_for(c10d::Work& work);
+  // Ends the connections, which others notice at once.
+  void disconnect() noexcept;
   template <typename Operation>
   void guarded(const char* action, const Operation& operation);
-  void fail [[noreturn]] (const std::string& action, const std::exception& error);
+  void fail [[noreturn]] (const std::string& action, const std::exception& error, bool is_timeout);
   std::string silent_ranks() noexcept;
 
+  const Group& group_;
   const int rank_;
   const int size_;
   const double timeout_secs_;

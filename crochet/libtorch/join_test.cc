@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/libtorch/join.h"
 
-#include <barrier>
+#include <chrono>
+#include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,7 +13,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/libtorch/c10d_store.h"
-#include "crochet/testing/group_contract.h"
+#include "crochet/testing/faulty_network.h"
+#include "crochet/testing/joined_ranks.h"
 
 namespace crochet {
 namespace {
@@ -22,51 +23,40 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// A port that was free a moment ago.
-int free_port() {
-  return libtorch::port_of(
-      *libtorch::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "test"}));
-}
-
-GroupEnvironment environment_of(int rank, int size, int port) {
-  return {.rank = rank,
-          .size = size,
-          .launcher = "torchrun",
-          .master_addr = "127.0.0.1",
-          .master_port = port,
-          .job = "test"};
-}
-
 template <int kSize>
-class JoinedRanks final : public GroupContractRanks {
+class TorchRanks final : public JoinedRanks<kSize> {
  public:
-  int size() const override { return kSize; }
-  void run(const std::function<void(Group&)>& body) override {
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < kSize; ++rank)
-      threads.emplace_back([&, rank] {
-        const auto group = libtorch::join(environment_of(rank, kSize, port_),
-                                          {.timeout_secs = 60, .connect_timeout_secs = 30});
-        body(*group);
-      });
-    for (std::thread& thread : threads) thread.join();
-    port_ = free_port();
-  }
-  void meet() override { all_.arrive_and_wait(); }
-
- private:
-  int port_ = free_port();
-  std::barrier<> all_{kSize};
+  TorchRanks()
+      : JoinedRanks<kSize>([](const GroupEnvironment& environment, const JoinOptions& options) {
+          return libtorch::join(environment, options);
+        }) {}
 };
 
-using AllJoinedRanks = testing::Types<JoinedRanks<1>, JoinedRanks<2>, JoinedRanks<4>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(LibTorch, GroupContract, AllJoinedRanks);
+// Ranks of torchrun, which serves a store.
+template <int kSize>
+class AgentRanks final : public JoinedRanks<kSize> {
+ public:
+  AgentRanks()
+      : JoinedRanks<kSize>([this](GroupEnvironment environment, const JoinOptions& options) {
+          environment.uses_agent_store = true;
+          environment.restart_count = environment.master_port.value_or(0);  // Of each run.
+          environment.master_port = libtorch::port_of(*agent_);
+          return libtorch::join(environment, options);
+        }) {}
+
+ private:
+  const c10::intrusive_ptr<c10d::Store> agent_ =
+      libtorch::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "agent"});
+};
+
+using AllTorchRanks = testing::Types<TorchRanks<1>, TorchRanks<2>, AgentRanks<2>, AgentRanks<4>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(LibTorch, GroupContract, AllTorchRanks);
 
 // A store that outlives its jobs, as torchrun's does.
 class AgentStoreTest : public testing::Test {
  protected:
   std::shared_ptr<Group> join(int rank, int64_t restart_count,
-                              const libtorch::JoinOptions& options = {}) const {
+                              const JoinOptions& options = {}) const {
     GroupEnvironment environment = environment_of(rank, 2, libtorch::port_of(*agent_));
     environment.uses_agent_store = true;
     environment.restart_count = restart_count;
@@ -86,77 +76,64 @@ TEST_F(AgentStoreTest, ServesEveryRestart) {
 }
 
 TEST_F(AgentStoreTest, RefusesTheSameRankOfTheSameStart) {
+  const std::shared_ptr<Group> chief = join(0, 3);
   const std::shared_ptr<Group> first = join(1, 3);
   EXPECT_THAT([&] { join(1, 3); }, ThrowsMessage<AlreadyExistsError>(
                                        AllOf(HasSubstr("rank 1 of 2"), HasSubstr("generation 3"))));
-  EXPECT_EQ(join(1, 3, {.generation = 4})->generation(), 4);
+  EXPECT_EQ(join(0, 3, {.timeout_secs = 0.1, .generation = 4})->generation(), 4);
 }
 
 TEST_F(AgentStoreTest, RefusesAValueThatIsNotCrochets) {
   agent_->set("name", std::vector<uint8_t>{'x'});
-  libtorch::C10dStore store(agent_, "the store of the test");
+  libtorch::C10dStore store(agent_, "the store of the test", 30);
   EXPECT_THAT([&] { store.get("name", Clock::Duration::zero()); },
               ThrowsMessage<UnavailableError>(
                   AllOf(HasSubstr("the store of the test"), HasSubstr("\"name\""))));
 }
 
-// The server of LibTorch 2 ends a connection that sends it more than 8 MiB at once.
-TEST_F(AgentStoreTest, KeepsLongValues) {
-  libtorch::C10dStore store(agent_, "the store of the test");
-  for (const size_t length : {size_t{4} << 20, (size_t{4} << 20) + 1, size_t{20} << 20}) {
-    std::string value(length, '\0');
-    for (size_t i = 0; i < length; ++i) value[i] = static_cast<char>(i >> 12);
-    store.set("name", value);
-    EXPECT_TRUE(store.get("name", Clock::Duration::zero()) == value) << length;
-    store.remove("name");
-    EXPECT_EQ(store.get("name", Clock::Duration::zero()), std::nullopt);
+// The network between a rank and torchrun's store fails.
+class FaultyAgentTest : public AgentStoreTest {
+ protected:
+  static constexpr double kLimitSecs = 0.5;
+
+  // Expects an error that names the store's address, within the limit.
+  void expect_error(const std::function<void()>& call) const {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(call, ThrowsMessage<UnavailableError>(
+                          AllOf(HasSubstr("rank 1 of 2"),
+                                HasSubstr("127.0.0.1:" + std::to_string(network_.port())))));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2500));
   }
-  agent_->set("name", std::vector<uint8_t>{'+', '0'});
-  EXPECT_THROW(store.get("name", Clock::Duration::zero()), UnavailableError);
+  std::shared_ptr<Group> join_by_network() const {
+    GroupEnvironment environment = environment_of(1, 2, network_.port());
+    environment.uses_agent_store = true;
+    return libtorch::join(environment, {.connect_timeout_secs = kLimitSecs});
+  }
+
+  FaultyNetwork network_{libtorch::port_of(*agent_)};
+};
+
+TEST_F(FaultyAgentTest, ASilentStoreIsNamedWithinTheLimit) {
+  network_.stall();
+  expect_error([&] { join_by_network(); });
 }
 
-TEST(JoinTest, AProcessAloneNeedsNoStore) {
-  const std::shared_ptr<Group> group = libtorch::join(GroupEnvironment());
-  EXPECT_EQ(group->size(), 1);
-  group->barrier();
+TEST_F(FaultyAgentTest, AStoreThatFallsSilentIsNamedWithinTheLimit) {
+  const std::string where =
+      "rank 1 of 2: the store at 127.0.0.1:" + std::to_string(network_.port());
+  libtorch::C10dStore store(
+      libtorch::open_tcp_store(
+          {.host = "127.0.0.1", .port = network_.port(), .timeout_secs = 30, .who = "rank 1 of 2"}),
+      where, kLimitSecs);
+  store.set("name", "value");
+  network_.stall();
+  expect_error([&] { store.get("name", Clock::Duration::zero()); });
+  expect_error([&] { store.add("number", 1); });
 }
 
-TEST(JoinTest, NamesTheAddressThatIsOutOfReach) {
-  const int port = free_port();
-  EXPECT_THAT([&] { libtorch::join(environment_of(1, 2, port), {.connect_timeout_secs = 0.2}); },
-              ThrowsMessage<UnavailableError>(
-                  AllOf(HasSubstr("rank 1 of 2"), HasSubstr("127.0.0.1:" + std::to_string(port)))));
-}
-
-TEST(JoinTest, NamesAPortThatIsInUse) {
-  const auto store =
-      libtorch::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "test"});
-  EXPECT_THAT(
-      [&] { libtorch::join(environment_of(0, 2, libtorch::port_of(*store))); },
-      ThrowsMessage<UnavailableError>(AllOf(HasSubstr("rank 0 of 2"), HasSubstr("cannot serve"))));
-}
-
-TEST(JoinTest, NamesTheVariableThatIsMissing) {
-  GroupEnvironment environment = environment_of(0, 2, 1);
-  environment.master_port = {};
-  EXPECT_THAT([&] { libtorch::join(environment); },
-              ThrowsMessage<FailedPreconditionError>(HasSubstr("MASTER_PORT")));
-}
-
-// The store is gone with rank 0, but its reason has arrived.
-TEST(JoinTest, ServesTheReasonOfAnError) {
-  const int port = free_port();
-  std::thread chief([&] {
-    try {
-      const auto group = libtorch::join(environment_of(0, 2, port));
-      throw std::runtime_error("no memory");
-    } catch (const std::runtime_error&) {
-    }
-  });
-  auto group = libtorch::join(environment_of(1, 2, port), {.timeout_secs = 60});
-  EXPECT_THAT([&] { group->barrier(); }, ThrowsMessage<RankFailedError>(HasSubstr("rank 0 of 2")));
-  group.reset();  // The chief waits for this.
-  chief.join();
+TEST_F(FaultyAgentTest, AChiefThatDoesNotComeIsNamedWithinTheLimit) {
+  EXPECT_THAT([&] { join_by_network(); },
+              ThrowsMessage<UnavailableError>(HasSubstr("rank 0 has not joined within 0.5 s")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <span>
 #include <thread>
@@ -16,6 +17,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/group/meet.h"
 #include "crochet/group/message_bytes.h"
 
 namespace crochet::inline v0::mpi {
@@ -33,7 +35,11 @@ constexpr int kAnswerTag = 2;
 constexpr int kRestTag = 10;
 
 // For telling the others of a failure.
-constexpr std::chrono::seconds kFailureLimit(1);
+constexpr double kFailureSecs = 1;
+// For connecting with rank 0 by TCP, at one of its addresses.
+constexpr double kConnectSecs = 10;
+// A rank that has waited for so long is notified for whom.
+constexpr double kReportSecs = 0.5;
 
 void check(int result, const char* call) {
   if (result == MPI_SUCCESS) return;
@@ -173,15 +179,16 @@ class Receiving {
   std::string message_;
 };
 
-// Returns the indices of those that are not done at the deadline.
-template <typename Transfers>
-std::vector<int> wait_for(Transfers& transfers, Clock& clock, Clock::TimePoint deadline) {
+void wait_for_all(MPI_Request& request, WaitLimit& limit, Clock& clock, const char* activity) {
   BackOff back_off(clock);
   while (true) {
-    std::vector<int> waiting;
-    for (size_t i = 0; i < transfers.size(); ++i)
-      if (!transfers[i]->is_done()) waiting.push_back(static_cast<int>(i));
-    if (waiting.empty() || clock.now() >= deadline) return waiting;
+    int done = 0;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    if (limit.is_over())
+      throw DeadlineExceededError(
+          fmt::format("mpi::join: rank {} waited {:.4g} s for the other ranks: {}", world_rank(),
+                      limit.waited_secs(), activity));
     back_off.pause();
   }
 }
@@ -190,8 +197,10 @@ std::vector<int> wait_for(Transfers& transfers, Clock& clock, Clock::TimePoint d
 
 class MpiGroup::Communicator {
  public:
-  Communicator() {
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
+  Communicator(WaitLimit& limit, Clock& clock) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request), "MPI_Comm_idup");
+    wait_for_all(request, limit, clock, "not all of them have joined");
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   }
   // Waits for the other ranks, so it is not for a destructor.
@@ -208,20 +217,69 @@ MpiGroup::MpiGroup(double timeout_secs, bool finalizes)
              .size = world_size(),
              .name = "mpi",
              .timeout_secs = timeout_secs}),
-      communicator_(std::make_shared<Communicator>()),
+      communicator_([timeout_secs] {
+        WaitLimit limit(Clock::real(), timeout_secs);
+        return std::make_shared<Communicator>(limit, Clock::real());
+      }()),
       finalizes_(finalizes),
-      num_exceptions_(std::uncaught_exceptions()) {}
+      num_exceptions_(std::uncaught_exceptions()) {
+  if (size() > 1) start_watch();
+}
+
+// The first message of rank 0, which is that of no call.
+std::string MpiGroup::share(const std::string& message) {
+  WaitLimit limit(clock(), timeout_secs());
+  if (is_chief()) {
+    if (const std::vector<int> silent = answer_all(0, message, limit); !silent.empty())
+      throw silent_error(0, silent, limit);
+    return message;
+  }
+  std::map<int, Receiving> receiving;
+  receiving.try_emplace(0, communicator_->get(), 0, kAnswerTag);
+  if (const std::vector<int> silent = wait_for(receiving, 0, limit); !silent.empty())
+    throw silent_error(0, silent, limit);
+  return receiving.at(0).take();
+}
+
+void MpiGroup::start_watch() {
+  internal::Membership self{
+      .job = name(), .rank = rank(), .size = size(), .process = internal::own_process()};
+  std::string place;
+  if (is_chief()) {
+    internal::OpenPlace open = internal::open_place();
+    self.nonce = open.place.nonce;
+    place = open.place.encode();
+    watch_ = std::make_unique<internal::RankWatch>(self, std::move(open.listener));
+  }
+  const auto found = internal::MeetingPlace::parse(share(place));
+  if (is_chief()) return;
+  self.nonce = found.nonce;
+  try {
+    watch_ = internal::reach_watch(self, found.addresses, std::min(kConnectSecs, timeout_secs()));
+  } catch (const Error& error) {
+    log_warning(
+        fmt::format("{}: a rank that is lost will be noticed only when the limit of {:g} s is "
+                    "over: {}",
+                    who(), timeout_secs(), error.what()));
+  }
+}
 
 MpiGroup::~MpiGroup() {
   // Others that wait in vain find out at their deadlines; waiting for them here has none.
+  if (!owner_.is_here()) return;
   int is_finalized = 0;
   MPI_Finalized(&is_finalized);  // By the program.
+  const internal::Loss end{
+      .from_call = next_call() + 1, .rank = rank(), .reason = "has ended", .is_end = true};
+  if (watch_ && is_lost()) watch_->tell(end);
   if (is_finalized != 0 || is_lost()) return;
   if (std::uncaught_exceptions() > num_exceptions_) {
     leave("an exception ended its program");
     return;
   }
   try {
+    barrier();  // What follows has no limit.
+    if (watch_) watch_->tell(end);
     communicator_->free();
     if (finalizes_) check(MPI_Finalize(), "MPI_Finalize");
   } catch (const Error& error) {
@@ -229,56 +287,90 @@ MpiGroup::~MpiGroup() {
   }
 }
 
-std::string MpiGroup::exchange(int64_t number, const std::string& message,
-                               Clock::TimePoint deadline, const Combine& combine) {
-  if (is_chief()) return collect(number, message, deadline, combine);
-  const Clock::TimePoint start = clock().now();
-  Sending sending(communicator_->get(), 0, kMessageTag, message);
-  std::array<std::unique_ptr<Receiving>, 1> answer = {
-      std::make_unique<Receiving>(communicator_->get(), 0, kAnswerTag)};
-  // Rank 0 has the same deadline, and says then who is missing.
-  const Clock::Duration grace =
-      std::min<Clock::Duration>((deadline - start) / 4, std::chrono::seconds(2));
-  if (!wait_for(answer, clock(), deadline + grace).empty())
-    throw missing_error(number, {0}, to_seconds(clock().now() - start));
-  return answer.front()->take();
+std::optional<std::string> MpiGroup::known_failure(int64_t number) const {
+  if (!watch_) return std::nullopt;
+  std::optional<internal::Loss> loss = watch_->loss(number);
+  if (!loss) return std::nullopt;
+  if (!loss->answer.empty()) return std::move(loss->answer);
+  return failure_answer(RankFailedError(loss->rank, loss->reason), loss->rank);
 }
 
-std::string MpiGroup::collect(int64_t number, const std::string& message, Clock::TimePoint deadline,
+template <typename Transfer>
+std::vector<int> MpiGroup::wait_for(std::map<int, Transfer>& transfers, int64_t number,
+                                    WaitLimit& limit) {
+  BackOff back_off(clock());
+  while (true) {
+    const bool is_lost = watch_ && watch_->loss(number);
+    std::vector<int> waiting;
+    for (auto& [rank, transfer] : transfers)
+      if (!transfer.is_done()) waiting.push_back(rank);
+    if (waiting.empty() || is_lost || limit.is_over()) return waiting;
+    if (watch_ && is_chief() && number > 0 &&
+        limit.waited_secs() > std::min(kReportSecs, timeout_secs() / 4))
+      watch_->set_missing(number, waiting);
+    back_off.pause();
+  }
+}
+
+DeadlineExceededError MpiGroup::silent_error(int64_t number, const std::vector<int>& silent,
+                                             const WaitLimit& limit) const {
+  // Rank 0 may itself wait for another one.
+  if (!is_chief() && watch_)
+    if (const auto missing = watch_->missing(number); missing && !missing->empty())
+      return missing_error(number, *missing, limit.waited_secs());
+  return missing_error(number, silent, limit.waited_secs());
+}
+
+std::string MpiGroup::exchange(int64_t number, const std::string& message, WaitLimit& limit,
+                               const Combine& combine) {
+  if (is_chief()) return collect(number, message, limit, combine);
+  const Sending sending(communicator_->get(), 0, kMessageTag, message);
+  std::map<int, Receiving> answer;
+  answer.try_emplace(0, communicator_->get(), 0, kAnswerTag);
+  const std::vector<int> silent = wait_for(answer, number, limit);
+  if (silent.empty()) return answer.at(0).take();
+  if (std::optional<std::string> lost = known_failure(number)) return *std::move(lost);
+  throw silent_error(number, silent, limit);
+}
+
+std::string MpiGroup::collect(int64_t number, const std::string& message, WaitLimit& limit,
                               const Combine& combine) {
-  const Clock::TimePoint start = clock().now();
-  const auto check_none = [&](std::vector<int> missing) {
-    if (missing.empty()) return;
-    for (int& rank : missing) ++rank;  // The others are counted from rank 1.
-    throw missing_error(number, missing, to_seconds(clock().now() - start));
-  };
-  std::vector<std::unique_ptr<Receiving>> others;
+  std::map<int, Receiving> others;
   for (int rank = 1; rank < size(); ++rank)
-    others.push_back(std::make_unique<Receiving>(communicator_->get(), rank, kMessageTag));
-  check_none(wait_for(others, clock(), deadline));
+    others.try_emplace(rank, communicator_->get(), rank, kMessageTag);
+  if (const std::vector<int> silent = wait_for(others, number, limit); !silent.empty()) {
+    if (std::optional<std::string> lost = known_failure(number)) return *std::move(lost);
+    throw silent_error(number, silent, limit);
+  }
+  if (watch_) watch_->set_answered(number);
   std::vector<std::string> messages = {message};
-  for (const auto& other : others) messages.push_back(other->take());
+  for (auto& [rank, other] : others) messages.push_back(other.take());
   std::string answer = combine(messages);
-  check_none(answer_all(answer, deadline));
+  if (const std::vector<int> silent = answer_all(number + 1, answer, limit);
+      !silent.empty() && !known_failure(number + 1))
+    throw silent_error(number, silent, limit);
   return answer;
 }
 
-std::vector<int> MpiGroup::answer_all(const std::string& answer, Clock::TimePoint deadline) {
-  std::vector<std::unique_ptr<Sending>> answers;
+// A rank that is lost before call `number` needs no answer.
+std::vector<int> MpiGroup::answer_all(int64_t number, const std::string& answer, WaitLimit& limit) {
+  std::map<int, Sending> answers;
   for (int rank = 1; rank < size(); ++rank)
-    answers.push_back(std::make_unique<Sending>(communicator_->get(), rank, kAnswerTag, answer));
-  return wait_for(answers, clock(), deadline);
+    answers.try_emplace(rank, communicator_->get(), rank, kAnswerTag, answer);
+  return wait_for(answers, number, limit);
 }
 
-void MpiGroup::send_failure(int64_t, const std::string& message, const std::string& answer) {
-  const Clock::TimePoint deadline = clock().now() + kFailureLimit;
+void MpiGroup::send_failure(int64_t number, const std::string& message, const std::string& answer) {
+  if (watch_)
+    watch_->tell({.from_call = number, .rank = rank(), .reason = "left", .answer = answer});
+  WaitLimit limit(clock(), kFailureSecs);
   if (is_chief()) {
-    answer_all(answer, deadline);
+    answer_all(std::numeric_limits<int64_t>::min(), answer, limit);
     return;
   }
-  std::array<std::unique_ptr<Sending>, 1> sending = {
-      std::make_unique<Sending>(communicator_->get(), 0, kMessageTag, message)};
-  wait_for(sending, clock(), deadline);
+  std::map<int, Sending> sending;
+  sending.try_emplace(0, communicator_->get(), 0, kMessageTag, message);
+  wait_for(sending, std::numeric_limits<int64_t>::min(), limit);
 }
 
 }  // namespace crochet::inline v0::mpi

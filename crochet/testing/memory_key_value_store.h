@@ -10,7 +10,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
-#include "crochet/group/key_value_store.h"
+#include "crochet/testing/key_value_store.h"
 
 namespace crochet::inline v0 {
 

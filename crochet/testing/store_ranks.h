@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "crochet/base/export.h"
-#include "crochet/group/store_group.h"
 #include "crochet/testing/memory_key_value_store.h"
+#include "crochet/testing/store_group.h"
 
 namespace crochet::inline v0 {
 

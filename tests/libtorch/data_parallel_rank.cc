@@ -22,6 +22,9 @@
 //   killed       one rank is killed in step 7 (kill -9), in the middle of backward()
 //   killed-chief that is rank 0
 //   stopped      one rank hangs from step 7 on
+//   suspended    all ranks are suspended in step 7, for longer than their limit
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -80,6 +83,20 @@ crochet::libtorch::TensorBackend counting_backend(bool fails) {
 
 constexpr int64_t kBatch = 24;
 constexpr int kStepOfTheEvent = 7;
+constexpr unsigned kShortSecs = 3;
+
+// Odd ranks are suspended while they wait for the even ones. They wake one after the other.
+void suspend(int rank) {
+  const bool is_odd = rank % 2 == 1;
+  if (::fork() == 0) {
+    ::usleep(300'000);
+    if (is_odd) ::kill(::getppid(), SIGSTOP);
+    ::sleep(kShortSecs + 1 + (rank == 2 ? 1 : 0));
+    ::kill(::getppid(), SIGCONT);
+    ::_exit(0);
+  }
+  if (!is_odd) std::raise(SIGSTOP);
+}
 
 struct NetImpl : torch::nn::Module {
   NetImpl(int64_t width, bool has_norm, bool has_others) {
@@ -139,7 +156,8 @@ int run(std::string mode, int num_steps, const char* path) {
   const bool lacks_backend = mode == "backends";
   const bool fails_backend = mode == "no-backend";
   if (mode.starts_with("backend-")) mode.erase(0, std::strlen("backend-"));
-  const double timeout_secs = mode == "stopped" || fails_backend ? 3 : 60;
+  const double timeout_secs =
+      mode == "stopped" || mode == "suspended" || fails_backend ? kShortSecs : 60;
   const std::shared_ptr<crochet::Group> group =
       crochet::libtorch::join({.timeout_secs = timeout_secs, .connect_timeout_secs = 60});
   const int rank = group->rank();
@@ -188,6 +206,7 @@ int run(std::string mode, int num_steps, const char* path) {
           // The gradients of the later layers are on their way.
           hidden.register_hook([](const torch::Tensor&) { std::raise(SIGKILL); });
         if (is_event && mode == "stopped") std::raise(SIGSTOP);
+        if (step == kStepOfTheEvent && mode == "suspended") suspend(rank);
         loss.backward();
       }
       parallel.finish();

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // loop_rank <directory> <last step> [<what happens> <rank> <step>]: a rank that counts steps.
-// Prints how it ended. What happens: signal, error, unavailable, killed.
+// Prints how it ended. What happens: signal, error, unavailable, killed; suspended, for longer than
+// the group's limit. It happens to all ranks if <rank> is -1.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +24,20 @@ using namespace crochet;
 
 namespace {
 
-void happen(const std::string& what) {
+constexpr unsigned kTimeoutSecs = 3;
+
+// The ranks wake one after the other.
+void suspend(int rank) {
+  if (::fork() == 0) {
+    ::sleep(kTimeoutSecs + 1 + (rank == 1 ? 1 : 0));
+    ::kill(::getppid(), SIGCONT);
+    ::_exit(0);
+  }
+  std::raise(SIGSTOP);
+}
+
+void happen(const std::string& what, int rank) {
+  if (what == "suspended") suspend(rank);
   if (what == "signal") std::raise(SIGTERM);
   if (what == "killed") std::raise(SIGKILL);
   if (what == "error") throw std::runtime_error("out of memory");
@@ -33,7 +49,7 @@ void happen(const std::string& what) {
 int main(int argc, char** argv) {
   if (argc != 3 && argc != 6) return 2;
   const std::string what = argc == 6 ? argv[3] : "";
-  const int rank = argc == 6 ? std::atoi(argv[4]) : -1;
+  const int rank = argc == 6 ? std::atoi(argv[4]) : 0;
   const int64_t step_of_it = argc == 6 ? std::atoi(argv[5]) : -1;
   int code = 0;
   // Ends with the process, whose errors are reported before.
@@ -45,14 +61,14 @@ int main(int argc, char** argv) {
         {.checkpoint_dir = argv[1],
          .save_checkpoint_steps = 5,
          .group = group,
-         .group_timeout_secs = 3,
+         .group_timeout_secs = kTimeoutSecs,
          .hooks = {StopAtStepHook({.last_step = std::atoi(argv[2])}), SignalHook({SIGTERM})}});
     loop.track("count", count);
     const RunReport report = loop.run([&](Step& step) {
       if (step.number() == 1) count = 0;
-      if (group->rank() == rank && step.number() == step_of_it &&
+      if ((rank < 0 || group->rank() == rank) && step.number() == step_of_it &&
           !std::exchange(has_happened, true))
-        happen(what);
+        happen(what, group->rank());
       ++count;
     });
     std::printf("rank %d: step %d, count %d, from %d, recoveries %d, exit code %d, %s: %s\n",

@@ -1,7 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/group_contract.h"
-
 #include "crochet/testing/store_ranks.h"
 
 namespace crochet {

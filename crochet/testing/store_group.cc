@@ -1,8 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/group/store_group.h"
+#include "crochet/testing/store_group.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -11,13 +10,6 @@
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0 {
-namespace {
-
-// How often a rank that waits looks whether another one has left.
-constexpr std::chrono::seconds kSlice(1);
-
-}  // namespace
-
 StoreGroup::StoreGroup(std::shared_ptr<KeyValueStore> store, const GroupOptions& options)
     : Group(options),
       store_(std::move(store)),
@@ -43,27 +35,25 @@ std::string StoreGroup::answer_key(int64_t number) const {
   return fmt::format("{}{}/answer", prefix_, number);
 }
 
-std::string StoreGroup::exchange(int64_t number, const std::string& message,
-                                 Clock::TimePoint deadline, const Combine& combine) {
-  started_ = clock().now();
-  if (is_chief()) return collect(number, message, deadline, combine);
+std::string StoreGroup::exchange(int64_t number, const std::string& message, WaitLimit& limit,
+                                 const Combine& combine) {
+  if (is_chief()) return collect(number, message, limit, combine);
   store_->set(key(number, rank()), message);
-  std::optional<Found> answer = wait_for(answer_key(number), deadline);
-  if (!answer)
-    throw missing_error(number, missing_ranks(number), to_seconds(clock().now() - started_));
+  std::optional<Found> answer = wait_for(answer_key(number), limit);
+  if (!answer) throw missing_error(number, missing_ranks(number), limit.waited_secs());
   if (!answer->is_failure) store_->remove(key(number, rank()));  // Rank 0 has read it.
   return std::move(answer->value);
 }
 
-std::string StoreGroup::collect(int64_t number, const std::string& message,
-                                Clock::TimePoint deadline, const Combine& combine) {
+std::string StoreGroup::collect(int64_t number, const std::string& message, WaitLimit& limit,
+                                const Combine& combine) {
   store_->set(key(number, 0), "");  // For ranks that look who is missing.
   std::vector<std::string> messages = {message};
   for (int rank = 1; rank < size(); ++rank) {
-    std::optional<Found> found = wait_for(key(number, rank), deadline);
+    std::optional<Found> found = wait_for(key(number, rank), limit);
     if (!found) {
       const DeadlineExceededError error =
-          missing_error(number, missing_ranks(number), to_seconds(clock().now() - started_));
+          missing_error(number, missing_ranks(number), limit.waited_secs());
       store_->set(answer_key(number), failure_answer(error));
       throw error;
     }
@@ -81,17 +71,14 @@ std::string StoreGroup::collect(int64_t number, const std::string& message,
   return answer;
 }
 
-std::optional<StoreGroup::Found> StoreGroup::wait_for(const std::string& key,
-                                                      Clock::TimePoint deadline) {
+std::optional<StoreGroup::Found> StoreGroup::wait_for(const std::string& key, WaitLimit& limit) {
   while (true) {
-    const Clock::Duration rest = deadline - clock().now();
-    const Clock::Duration slice =
-        std::clamp<Clock::Duration>(rest, Clock::Duration::zero(), kSlice);
-    if (std::optional<std::string> value = store_->get(key, slice)) return Found{*std::move(value)};
+    if (std::optional<std::string> value = store_->get(key, limit.pause()))
+      return Found{*std::move(value)};
     if (std::optional<std::string> failure =
             store_->get(prefix_ + "failed", Clock::Duration::zero()))
       return Found{*std::move(failure), true};
-    if (clock().now() >= deadline) return std::nullopt;
+    if (limit.is_over()) return std::nullopt;
   }
 }
 

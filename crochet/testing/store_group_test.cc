@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/group/store_group.h"
+#include "crochet/testing/store_group.h"
 
 #include <stdexcept>
 #include <thread>

@@ -8,11 +8,13 @@
 
 #include "crochet/base/export.h"
 #include "crochet/group/group.h"
-#include "crochet/group/key_value_store.h"
+#include "crochet/testing/key_value_store.h"
 
 namespace crochet::inline v0 {
 
-// A group whose ranks exchange messages through a KeyValueStore.
+// A group whose ranks exchange messages through a KeyValueStore: for tests, with the time of a
+// MemoryKeyValueStore. A store cannot tell which of its users are gone, so that a rank which is
+// killed is noticed only when the limit is over.
 //
 // Keys begin with "crochet/<name>/<generation>/", so that several groups, and the generations of
 // one, can share a store. Those of a call are removed by the next one: a group keeps no more than
@@ -28,7 +30,7 @@ class CROCHET_EXPORT StoreGroup final : public Group {
   ~StoreGroup() override;
 
  private:
-  std::string exchange(int64_t number, const std::string& message, Clock::TimePoint deadline,
+  std::string exchange(int64_t number, const std::string& message, WaitLimit& limit,
                        const Combine& combine) override;
   void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
 
@@ -39,16 +41,15 @@ class CROCHET_EXPORT StoreGroup final : public Group {
 
   std::string key(int64_t number, int rank) const;
   std::string answer_key(int64_t number) const;
-  std::string collect(int64_t number, const std::string& message, Clock::TimePoint deadline,
+  std::string collect(int64_t number, const std::string& message, WaitLimit& limit,
                       const Combine& combine);
-  // The value of `key`; unset after the deadline.
-  std::optional<Found> wait_for(const std::string& key, Clock::TimePoint deadline);
+  // The value of `key`; unset once the limit is over.
+  std::optional<Found> wait_for(const std::string& key, WaitLimit& limit);
   std::vector<int> missing_ranks(int64_t number);
 
   const std::shared_ptr<KeyValueStore> store_;
   const std::string prefix_;
   const int num_exceptions_;  // In flight when the group was made.
-  Clock::TimePoint started_;  // When the current call began.
 };
 
 }  // namespace crochet::inline v0

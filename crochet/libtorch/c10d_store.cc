@@ -54,7 +54,8 @@ c10::intrusive_ptr<c10d::Store> open_tcp_store(const TcpStoreOptions& options) {
     tcp.port = options.port;
     tcp.isServer = options.is_server;
     tcp.waitWorkers = false;
-    tcp.timeout = milliseconds(options.timeout_secs);
+    // LibTorch 1.13 drops the parts of a second. The limit of the call counts.
+    tcp.timeout = milliseconds(options.timeout_secs + 1);
     auto store = c10::make_intrusive<c10d::TCPStore>(options.host, tcp);
     // In LibTorch 1.13, this is what limits the time that later operations wait for a server that
     // does not respond.

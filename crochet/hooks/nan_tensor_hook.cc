@@ -14,6 +14,16 @@
 
 namespace crochet::inline v0 {
 
+namespace {
+
+// Empty for a graph without a step.
+std::string at_step(Session& session) {
+  if (!session.graph().global_step()) return "";
+  return fmt::format(" at step {}", read_global_step(session));
+}
+
+}  // namespace
+
 NanTensorHook::NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options)
     : loss_(std::move(loss_tensor)), options_(options) {
   if (loss_.as_output() == nullptr && loss_.as_name() == nullptr)
@@ -33,14 +43,14 @@ void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues
   if (!loss.is_set() ||
       !std::isnan(internal::number_of("NanTensorHook: ", output.operation()->name, loss)))
     return;
-  const std::string name = to_string(output);
-  if (options_.fail_on_nan_loss) {
-    log_error(fmt::format("{} is NaN", name));
-    throw NanLossDuringTrainingError(fmt::format("NaN loss during training: {}", name));
-  }
-  log_warning(fmt::format("{} is NaN: training stops", name));
   context.reject_step();
-  context.request_stop(fmt::format("{} is NaN", name));
+  const std::string what = to_string(output) + " is NaN" + at_step(context.session());
+  if (options_.fail_on_nan_loss) {
+    log_error(what);
+    throw NanLossDuringTrainingError("NaN loss during training: " + what);
+  }
+  log_warning(what + ": training stops");
+  context.request_stop(to_string(output) + " is NaN");
 }
 
 }  // namespace crochet::inline v0

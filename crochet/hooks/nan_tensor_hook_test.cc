@@ -35,7 +35,7 @@ class NanTensorHookTest : public testing::Test {
 TEST_F(NanTensorHookTest, ThrowsOnceTheLossIsNan) {
   loss({Tensor::scalar(1.0f), Tensor::scalar(std::nanf(""))});
   EXPECT_THROW(train(NanTensorHook("loss"), 2), NanLossDuringTrainingError);
-  EXPECT_TRUE(log_.contains("loss:0 is NaN"));
+  EXPECT_TRUE(log_.contains("loss:0 is NaN at step 2"));
 }
 
 TEST_F(NanTensorHookTest, IsAFailedPreconditionInPythonsWords) {

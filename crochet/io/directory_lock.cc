@@ -19,6 +19,7 @@
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
@@ -40,15 +41,18 @@ constexpr std::chrono::milliseconds kMoment(100);
 
 constexpr uint64_t kMaxHolderBytes = 4096;
 
-// The line that the holder of the lock wrote; it may still be writing it.
+// The line that the holder of the lock wrote, or a process that died as its holder. Empty if there
+// is none; the holder may still be writing it.
 std::string holder_of(FileSystem& files, const std::string& path) {
-  const auto unknown = "unknown holder";
   try {
     const std::string content = internal::read_untrusted_file(files, path, kMaxHolderBytes);
     const std::string line = content.substr(0, content.find('\n'));
-    return !line.empty() && is_printable(line) ? line : unknown;
-  } catch (const Error&) {
-    return unknown;
+    return is_printable(line) ? line : "";
+  } catch (const NotFoundError&) {
+    return "";
+  } catch (const Error& error) {
+    log_warning(fmt::format("{}: whose lock it is cannot be read: {}", path, error.what()));
+    return "";
   }
 }
 
@@ -96,6 +100,15 @@ struct DirectoryLock::Held {
   const std::unique_ptr<FileLock> lock;
   const Kind kind;
   std::atomic<bool> has_run = false;
+
+  // The run ends: nobody need be told later that it died.
+  void end_run() noexcept {
+    try_or_log([this] { return path + "/.lock: that the run has ended cannot be recorded"; },
+               [this] {
+                 if (lock->is_held()) lock->write("");
+               });
+    has_run = false;
+  }
 
   void check() const {
     directory->check_in_place();
@@ -158,9 +171,10 @@ DirectoryLock::DirectoryLock(FileSystem& files, const std::string& given, Kind k
       AllHeld::instance().add(held_);
     }
   }
+  const std::string holder = holder_of(*opened, path);
   if (!held_)
-    throw FailedPreconditionError(
-        fmt::format("{}: another run holds its lock: {}", directory, holder_of(*opened, path)));
+    throw FailedPreconditionError(fmt::format("{}: another run holds its lock: {}", directory,
+                                              holder.empty() ? "unknown holder" : holder));
   if (held_->has_run.exchange(true)) {
     held_.reset();
     throw FailedPreconditionError(fmt::format(
@@ -169,6 +183,11 @@ DirectoryLock::DirectoryLock(FileSystem& files, const std::string& given, Kind k
         directory));
   }
   is_of_run_ = true;
+  if (!holder.empty())
+    log_warning(
+        fmt::format("{}: the last run here did not end by itself: its process ({}) was killed, "
+                    "crashed or exited",
+                    directory, holder));
   write_holder(*held_->lock, path);
 }
 
@@ -181,7 +200,7 @@ DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
 }
 
 DirectoryLock::~DirectoryLock() {
-  if (held_ && is_of_run_) held_->has_run = false;
+  if (held_ && is_of_run_) held_->end_run();
 }
 
 std::optional<DirectoryLock> DirectoryLock::held_here(FileSystem& files, const std::string& path) {

@@ -12,8 +12,10 @@
 namespace crochet::inline v0 {
 
 // The exclusive right to write checkpoints into a directory: a lock on `<directory>/.lock`, in
-// which the holder writes its pid and host for error messages. The lock is released when the
-// process dies, even if a process that it forked is still running; the file stays.
+// which the holder writes its pid and host for messages, and whose first line is empty
+// again once the run has ended. The lock is released when the process dies, even if a process that
+// it forked is still running; the file stays, and the next run warns that this one did not end by
+// itself.
 //
 // Within a process the lock can be shared by all objects that work for the run that holds it.
 class CROCHET_EXPORT DirectoryLock {

@@ -79,6 +79,33 @@ TEST(DirectoryLockTest, IsFreeAfterwardsAndTheFileStays) {
   EXPECT_NO_THROW(DirectoryLock(files, "run"));
 }
 
+// As on a disk: the file of a process that was killed still has its holder.
+TEST(DirectoryLockTest, ReportsALastRunThatDidNotEndByItself) {
+  MemoryFileSystem files;
+  files.create_directories("run");
+  files.try_lock("run/.lock")->write("pid 7 on host elsewhere\n");
+  LogCapture log;
+  { const DirectoryLock lock(files, "run"); }
+  EXPECT_TRUE(
+      log.contains("run: the last run here did not end by itself: its process (pid 7 on "
+                   "host elsewhere) was killed, crashed or exited"));
+  LogCapture later;
+  const DirectoryLock lock(files, "run");
+  EXPECT_FALSE(later.contains("did not end by itself"));
+}
+
+TEST(DirectoryLockTest, ARunThatWasMovedEndsOnce) {
+  TempDirectory directory;
+  FileSystem& files = FileSystem::posix();
+  LogCapture log;
+  {
+    DirectoryLock first(files, directory / "run");
+    const DirectoryLock second = std::move(first);
+  }
+  { const DirectoryLock again(files, directory / "run"); }
+  EXPECT_FALSE(log.contains("did not end by itself"));
+}
+
 TEST(DirectoryLockTest, StaysHeldWhenMoved) {
   MemoryFileSystem files;
   DirectoryLock first(files, "run");

@@ -226,8 +226,8 @@ class BackgroundSaver::Queue::Retries final : public internal::SaveAttempts {
     if (is_last_) return false;
     const SaveTicket& ticket = job_.promise.ticket();
     log_lazily(Severity::kWarning, [&] {
-      return fmt::format("{}; next attempt in {:g} s", failure_text(ticket, error, previous_),
-                         to_seconds(pause_));
+      return fmt::format("{}; next attempt in {:g} s; {}", failure_text(ticket, error, previous_),
+                         to_seconds(pause_), queue_.publisher->newest_text());
     });
     previous_ = error;
     queue_.pause_for(job_, std::exchange(pause_, pause_ * 2));
@@ -251,7 +251,8 @@ void BackgroundSaver::Queue::save(const std::shared_ptr<Job>& job) noexcept {
     publisher->save(job->source, job->promise, retries, [&] { end_copies(*job); });
     measure(ticket, start);
   } catch (const internal::SaveFailed& failed) {
-    log_lazily(Severity::kError, [&] { return end_text(ticket, failed); });
+    log_lazily(Severity::kError,
+               [&] { return end_text(ticket, failed) + "; " + publisher->newest_text(); });
     fail(*job, failed.error, failed.fault);
   } catch (...) {  // Between attempts, memory was short.
     const std::exception_ptr error = std::current_exception();

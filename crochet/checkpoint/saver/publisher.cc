@@ -495,10 +495,22 @@ bool Publisher::has_published(const std::string& prefix) const {
          step_of_prefix(prefix).value_or(-1) >= step_of_prefix(*first_published_).value_or(0);
 }
 
+std::string Publisher::newest_text() const {
+  const std::lock_guard lock(mutex_);
+  if (!newest_published_) return "this process has written no checkpoint";
+  const auto& [prefix, since] = *newest_published_;
+  const double secs = to_seconds(clock_.now() - since);
+  const auto age = secs < 120    ? fmt::format("{:.0f} s", secs)
+                   : secs < 7200 ? fmt::format("{:.0f} min", secs / 60)
+                                 : fmt::format("{:.1f} h", secs / 3600);
+  return fmt::format("the newest checkpoint is {}, {} old", prefix, age);
+}
+
 void Publisher::note_published(Target& target) {
   {
     const std::lock_guard lock(mutex_);
     if (!first_published_) first_published_ = target.prefix;
+    newest_published_ = {target.prefix, clock_.now()};
   }
   metrics_.forget_recorded(target.files(), target.prefix);
   target.list.add(target.prefix, target.time);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/base/clock.h"
@@ -58,6 +59,8 @@ class Publisher {
   void set_initial_values(std::map<std::string, std::string> values);
   // Whether this wrote the checkpoint: the same for any at a later step in its directory.
   bool has_published(const std::string& prefix) const;
+  // For messages about what would be lost: "the newest checkpoint is d/model.ckpt-7, 12 min old".
+  std::string newest_text() const;
   // See Saver.
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
@@ -176,7 +179,8 @@ class Publisher {
   std::string fallback_dir_;
   std::string went_back_to_;
   std::map<std::string, std::string> initial_values_;
-  std::optional<std::string> first_published_;  // Prefix.
+  std::optional<std::string> first_published_;                                // Prefix.
+  std::optional<std::pair<std::string, Clock::TimePoint>> newest_published_;  // And when.
 };
 
 }  // namespace crochet::inline v0::internal

@@ -260,6 +260,7 @@ void Saver::set_fallback_dir(const std::string& directory) {
   (*publisher_)->set_fallback_dir(directory);
 }
 std::string Saver::fallback_dir() const { return (*publisher_)->fallback_dir(); }
+std::string Saver::newest_text() const { return publisher_.unchecked()->newest_text(); }
 
 std::vector<std::string> Saver::last_checkpoints() const {
   return (*publisher_)->list().prefixes();

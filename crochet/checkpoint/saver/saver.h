@@ -147,6 +147,8 @@ class CROCHET_EXPORT Saver {
   // Sets or changes the fallback directory (SaverOptions::fallback_dir); "" changes nothing.
   void set_fallback_dir(const std::string& directory);
   std::string fallback_dir() const;
+  // For a log line at a bad end: which checkpoint this process has written last, and how old it is.
+  std::string newest_text() const;
 
   // Restores the checkpoint `prefix`. All names, types and shapes are checked before anything is
   // overwritten, all checksums while reading. Missing or surplus state of hooks only causes a

@@ -93,6 +93,7 @@ std::string CheckpointSaverHook::save_path() const {
 void CheckpointSaverHook::begin(Graph& graph) {
   require_global_step(graph, *this);
   graph_ = &graph;
+  last_save_ = LastSave::kNotBegun;
   ranks_ = internal::RankState::find(graph);
   if (ranks_ && !ranks_->is_shared()) ranks_.reset();
   saver_.reset();
@@ -208,7 +209,8 @@ int64_t CheckpointSaverHook::steps_of_a_run(int64_t stale_step) const {
   return stale_step_ ? stale_step - *stale_step_ : 1;
 }
 
-void CheckpointSaverHook::end(Session& session) {
+void CheckpointSaverHook::before_end(Session& session) {
+  last_save_ = LastSave::kBegun;
   if (options_.deadline_secs)
     finish_running(session);
   else if (background_ && options_.overlap == SaveOverlapPolicy::kSkip)
@@ -216,9 +218,22 @@ void CheckpointSaverHook::end(Session& session) {
   try {
     const int64_t step = read_global_step(session);
     if (step_rejected_)
-      log_warning(fmt::format("step {} is not saved: a hook rejected it", step));
+      log_warning(
+          fmt::format("step {} is not saved: a hook rejected it; {}", step, saver().newest_text()));
     else if (last_saved_step_ != step)
       save_last(session, step);
+  } catch (...) {
+    release();
+    throw;
+  }
+  last_save_ = LastSave::kMade;
+}
+
+void CheckpointSaverHook::end(Session& session) {
+  if (last_save_ == LastSave::kNotBegun) before_end(session);  // Called by a program of its own.
+  if (last_save_ == LastSave::kBegun) return;                  // Its error was thrown then.
+  try {
+    const int64_t step = read_global_step(session);
     finish(session);
     if (metric_is_late_ && (!deadline_ || secs_left() > 0)) compute_metric(session, step);
     note_metrics(step);
@@ -289,7 +304,11 @@ void CheckpointSaverHook::note_metrics(int64_t step) {
   }
 }
 
-void CheckpointSaverHook::on_error(std::exception_ptr) { release(); }
+void CheckpointSaverHook::on_error(std::exception_ptr) {
+  const bool has_begun = saver_ != nullptr && locks_;
+  release();
+  if (has_begun) log_info(saver().newest_text());
+}
 
 std::string CheckpointSaverHook::activity() const {
   if (!background_ || !last_saved_step_ || !background_->busy()) return {};
@@ -383,6 +402,8 @@ bool CheckpointSaverHook::save(Session& session, int64_t step, SaveOverlapPolicy
   SaveSource source = saver().snapshot_for(session, saver().prefix_of(save_path(), step));
   if (is_nothing(source) || !is_time_for(step, source.num_bytes()))
     return deliver_finished(session);
+  // What end() of a hook changes must not get into copies that are still being made.
+  if (last_save_ == LastSave::kBegun) source.snapshot().readable();
   last_saved_step_ = step;
   if (writing_ == Writing::kInBackground) {
     background().enqueue(std::move(source), save_path(), step);

@@ -101,6 +101,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   void after_create_session(Session& session, Coordinator& coordinator) override;
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void before_end(Session& session) override;
   void end(Session& session) override;
   void on_error(std::exception_ptr error) override;
   HookPlace place() const override { return HookPlace::kSaver; }
@@ -175,6 +176,9 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   bool step_rejected_ = false;         // Of the last step.
   std::optional<int64_t> stale_step_;  // Before the last run.
+  // Whether before_end() has saved the last step; kBegun also if it has failed.
+  enum class LastSave { kNotBegun, kBegun, kMade };
+  LastSave last_save_ = LastSave::kNotBegun;
   bool nothing_logged_ = false;
   const Graph* graph_ = nullptr;  // From begin on.
   // Null if the graph's state needs no other rank. From begin on.

@@ -87,32 +87,45 @@ std::optional<MetricPoint> EarlyStoppingHook::newest(int64_t step, const FetchVa
 void EarlyStoppingHook::look(int64_t step, const FetchValues& values, SessionRunContext& context) {
   const auto point = newest(step, values);
   if (!point || point->step < min_steps_) return;
-  const double value = point->value;
-  if (patience_) return look_for_improvement(point->step, value, context);
-  const auto& [beyond, threshold] = *threshold_;
-  if (is_beyond(beyond, value, threshold))
-    context.request_stop(fmt::format("{} is {:g}, {} than {:g}", metric_.name, value,
-                                     beyond == Direction::kLower ? "lower" : "higher", threshold));
+  last_ = point->value;
+  last_step_ = point->step;
+  if (patience_) note_improvement();
+  if (const auto reason = reason_to_stop()) context.request_stop(*reason);
 }
 
-void EarlyStoppingHook::look_for_improvement(int64_t step, double value,
-                                             SessionRunContext& context) {
+void EarlyStoppingHook::note_improvement() {
   // A first value that is NaN starts the count, but any number is an improvement.
-  const bool first = best_step_ < 0 || (std::isnan(best_) && !std::isnan(value));
-  if (first || is_beyond(patience_->better, value, best_)) {
-    best_ = value;
-    best_step_ = step;
-  }
-  if (step - best_step_ >= patience_->max_steps)
-    context.request_stop(
-        fmt::format("no {} of {} since step {}, where it was {:g}",
-                    patience_->better == Direction::kLower ? "decrease" : "increase", metric_.name,
-                    best_step_, best_));
+  const bool first = best_step_ < 0 || (std::isnan(best_) && !std::isnan(last_));
+  if (!first && !is_beyond(patience_->better, last_, best_)) return;
+  best_ = last_;
+  best_step_ = last_step_;
+}
+
+std::optional<std::string> EarlyStoppingHook::reason_to_stop() const {
+  if (last_step_ < min_steps_ || last_step_ < 0) return std::nullopt;
+  if (patience_ && best_step_ >= 0 && last_step_ - best_step_ >= patience_->max_steps)
+    return fmt::format("no {} of {} since step {}, where it was {:g}",
+                       patience_->better == Direction::kLower ? "decrease" : "increase",
+                       metric_.name, best_step_, best_);
+  if (threshold_ && is_beyond(threshold_->beyond, last_, threshold_->value))
+    return fmt::format("{} is {:g}, {} than {:g}", metric_.name, last_,
+                       threshold_->beyond == Direction::kLower ? "lower" : "higher",
+                       threshold_->value);
+  return std::nullopt;
+}
+
+std::optional<StopRequest> EarlyStoppingHook::finished() const {
+  const std::optional<std::string> reason = reason_to_stop();
+  if (!reason) return std::nullopt;
+  return StopRequest{name(), *reason};
 }
 
 SaveableMap EarlyStoppingHook::saveables() {
-  if (!patience_) return {};
-  return {{"best", saveable_value(best_)}, {"best_step", saveable_value(best_step_)}};
+  SaveableMap state = {{"last", saveable_value(last_)}, {"last_step", saveable_value(last_step_)}};
+  if (!patience_) return state;
+  state["best"] = saveable_value(best_);
+  state["best_step"] = saveable_value(best_step_);
+  return state;
 }
 
 EarlyStoppingHook stop_if_no_decrease_hook(EarlyStoppingMetric metric,

@@ -67,6 +67,8 @@ class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
 
   void after_create_session(Session& session, Coordinator& coordinator) override;
   SaveableMap saveables() override;
+  // By the last value that was checked.
+  std::optional<StopRequest> finished() const override;
 
   // The best value so far, NaN if there is none, and its step, -1 before the first.
   double best() const { return best_; }
@@ -78,7 +80,9 @@ class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
   // The point to check after a step; unset if the source has none, or no new one.
   std::optional<MetricPoint> newest(int64_t step, const FetchValues& values);
   void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
-  void look_for_improvement(int64_t step, double value, SessionRunContext& context);
+  void note_improvement();
+  // Unset if the last value is no reason to stop.
+  std::optional<std::string> reason_to_stop() const;
 
   EarlyStoppingMetric metric_;
   std::optional<int64_t> last_source_step_;  // Of the last point that was checked.
@@ -86,6 +90,9 @@ class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
   // One of the two is set.
   std::optional<Patience> patience_;
   std::optional<Threshold> threshold_;
+  // The last value that was checked, and its step; -1 before the first.
+  double last_ = std::numeric_limits<double>::quiet_NaN();
+  int64_t last_step_ = -1;
   double best_ = std::numeric_limits<double>::quiet_NaN();
   int64_t best_step_ = -1;
 };

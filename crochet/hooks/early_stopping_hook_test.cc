@@ -132,9 +132,9 @@ TEST(EarlyStoppingHookTest, KeepsItsPatienceAcrossARestart) {
   EXPECT_EQ(second->best_step(), 2);
 }
 
-TEST(EarlyStoppingHookTest, HasStateOnlyWithPatience) {
-  EXPECT_EQ(stop_if_no_increase_hook("metric", 1).saveables().size(), 2);
-  EXPECT_TRUE(stop_if_higher_hook("metric", 1).saveables().empty());
+TEST(EarlyStoppingHookTest, ItsStateTellsWhetherTheRunIsFinished) {
+  EXPECT_EQ(stop_if_no_increase_hook("metric", 1).saveables().size(), 4);
+  EXPECT_EQ(stop_if_higher_hook("metric", 1).saveables().size(), 2);
 }
 
 TEST(EarlyStoppingHookTest, RejectsBadOptions) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/evaluation_hook.h"
 
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -9,6 +10,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/session/held_generators.h"
+#include "crochet/summary/metric_lines.h"
 
 namespace crochet::inline v0 {
 
@@ -61,10 +64,18 @@ void EvaluationHook::after_create_session(Session& session, Coordinator& coordin
   // Metrics of lost steps are no longer valid.
   if (newest_->step.value_or(step) > step) *newest_ = {};
   if (writer_) writer_->start_session(step);
-  if (options_.at_start && newest_->step != step) evaluate(session, step);
+  is_due_at_start_ = options_.at_start && newest_->step != step;
+}
+
+// Not earlier: a run that is finished makes no step, and is not evaluated again.
+std::optional<SessionRunArgs> EvaluationHook::before_run(SessionRunContext& context) {
+  if (std::exchange(is_due_at_start_, false))
+    evaluate(context.session(), read_global_step(context.session()));
+  return PeriodicHook::before_run(context);
 }
 
 void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  made_a_step_ = true;
   if (writer_) writer_->write_start();
   PeriodicHook::after_run(context, values);
 }
@@ -79,10 +90,28 @@ void EvaluationHook::end(Session& session) {
   if (group_ ? group_->ending_signal != 0 : left_out_for_signal("the last step is not evaluated"))
     return;
   const int64_t step = read_global_step(session);
-  if (newest_->step != step) evaluate(session, step);
+  if (newest_->step == step) return;
+  // Of a run that was finished already. Ranks do not know what the chief's curve has.
+  if (!made_a_step_ && (group_ || !writer_ || read_from_curve(step))) return;
+  evaluate(session, step);
+}
+
+bool EvaluationHook::read_from_curve(int64_t step) {
+  FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  const auto points = read_metric_lines(files, writer_->directory());
+  const auto point = points.find(step);
+  if (point == points.end()) return false;
+  Metrics metrics;
+  for (const auto& [tag, value] : point->second)
+    if (tag.starts_with(options_.tag_prefix))
+      metrics[tag.substr(options_.tag_prefix.size())] = value;
+  if (metrics.empty()) return false;
+  *newest_ = {.step = step, .metrics = std::move(metrics)};
+  return true;
 }
 
 void EvaluationHook::evaluate(Session& session, int64_t step) {
+  const internal::HeldGenerators held(session.graph());
   Metrics metrics =
       internal::evaluated("EvaluationHook: ", [&] { return options_.evaluate(session); });
   *newest_ = {.step = step, .metrics = std::move(metrics)};

@@ -47,8 +47,8 @@ struct EvaluationHookOptions {
   Evaluation evaluate = {};
   // Whether to evaluate before the first step, too.
   bool at_start = false;
-  // Whether to evaluate at the clean end, unless the last step was evaluated already or a signal
-  // asks the process to end.
+  // Whether to evaluate at the clean end, unless the last step was evaluated already, by this
+  // process or by an earlier one whose curve says so, or a signal asks the process to end.
   bool at_end = true;
   // Where the curves go: a directory or a writer; with neither, metrics are only logged.
   std::string output_dir = {};
@@ -69,6 +69,8 @@ struct EvaluationHookOptions {
 //                              .output_dir = "runs/digits"});
 //   auto patience = stop_if_no_increase_hook(evaluation.metric("accuracy"), 5000);
 //   Loop loop({.hooks = {std::move(evaluation), std::move(patience)}});
+//
+// What it draws from random generators of the graph is put back: it changes no later step.
 //
 // The metrics are logged, written as curves, and available from the sources that metric() returns;
 // hooks after this one in the list see them in the same step. An exception of the evaluation ends
@@ -96,6 +98,7 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   // Throws: what the evaluation throws; FailedPreconditionError if its data ended (see above).
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
 
@@ -107,8 +110,13 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
 
   void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
   void evaluate(Session& session, int64_t step);
+  // Takes the metrics of the step from the curve that an earlier process wrote. False if it has
+  // none.
+  bool read_from_curve(int64_t step);
 
   EvaluationHookOptions options_;
+  bool is_due_at_start_ = false;
+  bool made_a_step_ = false;
   std::shared_ptr<internal::RunGroup> group_;  // Of several ranks; otherwise null.
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<Newest> newest_;  // Shared with metric sources.

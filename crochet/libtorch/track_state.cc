@@ -1,5 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -16,11 +17,13 @@
 #include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/libtorch/tracked_tensor.h"
+#include "crochet/session/held_generators.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -118,12 +121,30 @@ void track(Tracker& tracker, at::Tensor& tensor) {
            }});
 }
 
+namespace {
+
+// Keeps the state, and puts it back when the result is destroyed.
+std::shared_ptr<void> hold(at::Generator generator) {
+  const std::lock_guard lock(generator.mutex());
+  const at::Tensor state = generator.get_state();
+  return std::shared_ptr<at::Tensor>(new at::Tensor(state), [generator](at::Tensor* kept) mutable {
+    const std::unique_ptr<at::Tensor> owned(kept);
+    try_or_log([] { return "putting a random generator back"; },
+               [&] {
+                 const std::lock_guard lock(generator.mutex());
+                 generator.set_state(*owned);
+               });
+  });
+}
+
+}  // namespace
+
 void track(Tracker& tracker, const at::Generator& generator) {
   if (!generator.defined())
     throw InvalidArgumentError(
         fmt::format("\"{}\" is tracked, but is an undefined generator", tracker.name()));
   tracker.add_object(
-      "", internal::make_saveable(
+      "", internal::make_generator_saveable(
               [generator = at::Generator(generator)]() mutable {
                 const std::lock_guard lock(generator.mutex());
                 return TensorMap{{"", libtorch::to_tensor(generator.get_state())}};
@@ -141,7 +162,8 @@ void track(Tracker& tracker, const at::Generator& generator) {
                       fmt::format("found {} bytes that are not the state of this generator: {}",
                                   bytes.numel(), error.what_without_backtrace()));
                 }
-              }));
+              },
+              [generator = at::Generator(generator)] { return hold(generator); }));
 }
 
 }  // namespace crochet::inline v0

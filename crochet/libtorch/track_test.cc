@@ -18,6 +18,8 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/group/group.h"
+#include "crochet/hooks/logging_tensor_hook.h"
+#include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
@@ -510,6 +512,26 @@ TEST_F(TrackTest, ContinuesGenerators) {
   restore(track);
   EXPECT_TRUE(torch::rand({3}, own).equal(expected));
   EXPECT_TRUE(torch::rand({3}).equal(expected_default));
+}
+
+// When values are computed depends on the hooks, and not on the training.
+TEST_F(TrackTest, PutsBackWhatValuesDraw) {
+  const auto train = [&](const char* directory, bool is_logged) {
+    torch::manual_seed(7);
+    LoopOptions options = this->options();
+    options.checkpoint_dir = directory;
+    options.hooks = {StopAtStepHook({.last_step = 5})};
+    if (is_logged)
+      options.hooks.push_back(LoggingTensorHook({.tensors = {"noise"}, .every_n_iter = 1}));
+    Loop loop(options);
+    loop.track("generator", at::globalContext().defaultGenerator(at::kCPU));
+    loop.scalar("noise", [] { return torch::rand({1}).item<double>(); });
+    torch::Tensor sum = torch::zeros({3});
+    loop.track("sum", sum);
+    loop.run([&] { sum += torch::rand({3}); });
+    return sum;
+  };
+  EXPECT_TRUE(train("plain", false).equal(train("logged", true)));
 }
 
 TEST_F(TrackTest, ContinuesASamplerInTheMiddleOfAnEpoch) {

@@ -12,6 +12,7 @@
 #include "crochet/base/check_number.h"
 #include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0 {
@@ -32,16 +33,24 @@ Coordinator::Coordinator(CoordinatorOptions options)
       clock_(options.clock ? *options.clock : Clock::real()) {}
 
 Coordinator::~Coordinator() {
-  request_stop(StopRequest{"the program", "the coordinator is destroyed"});
-  for (const auto& thread : threads_to_join({})) {
+  begin_stop(std::nullopt);
+  CoordinatedThreads threads;
+  {
+    const std::lock_guard lock(state_->mutex);
+    threads.swap(state_->threads);
+  }
+  for (const auto& thread : threads) {
     if (thread->has_ended()) continue;
-    log_warning(fmt::format("waiting for thread \"{}\" to end", thread->name()));
+    log_lazily(Severity::kWarning,
+               [&] { return fmt::format("waiting for thread \"{}\" to end", thread->name()); });
     thread->wait();
   }
 }
 
-void Coordinator::request_stop(StopRequest request) {
-  std::stop_source stop_source;
+void Coordinator::request_stop(StopRequest request) { begin_stop(std::move(request)); }
+
+void Coordinator::begin_stop(std::optional<StopRequest> request) {
+  std::optional<std::stop_source> stop_source;
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->stopped) return;
@@ -50,7 +59,7 @@ void Coordinator::request_stop(StopRequest request) {
     stop_source = state_->stop_source;
   }
   state_->changed.notify_all();
-  stop_source.request_stop();  // Runs callbacks of others: not under the mutex.
+  stop_source->request_stop();  // Runs callbacks of others: not under the mutex.
 }
 
 void Coordinator::request_stop(std::exception_ptr error) {

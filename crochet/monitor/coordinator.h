@@ -108,6 +108,8 @@ class CROCHET_EXPORT Coordinator {
   bool joined() const;
 
  private:
+  // Unless a stop was requested before.
+  void begin_stop(std::optional<StopRequest> request);
   // Waits up to the grace period; returns the names of the threads still running.
   std::vector<std::string> wait_for(const CoordinatedThreads& threads,
                                     const JoinOptions& options) const;

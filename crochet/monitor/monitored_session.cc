@@ -11,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/monitor/coordinated_session.h"
@@ -77,16 +78,26 @@ class MonitoredSession::Life final : public WrappedSession {
     try {
       close();
     } catch (...) {
-      log_warning(fmt::format("closing a session: {}", describe(std::current_exception())));
+      const std::exception_ptr error = std::current_exception();
+      log_lazily(Severity::kWarning,
+                 [&] { return fmt::format("closing a session: {}", describe(error)); });
     }
-    session_->close();
+    try_or_log([] { return "closing a session"; }, [&] { session_->close(); });
   }
 
   Graph& graph() const override { return session_->graph(); }
   const std::string& target() const override { return session_->target(); }
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                   RunMetadata* metadata) override {
-    return coordinated_.run(fetches, feeds, options, metadata);
+    internal::GroupRun* const group = owner_.options_.group_run.get();
+    if (group == nullptr) return coordinated_.run(fetches, feeds, options, metadata);
+    if (group->is_past_the_end()) throw StopIteration();
+    try {
+      return coordinated_.run(fetches, feeds, options, metadata);
+    } catch (...) {
+      if (is_end_of_input(std::current_exception())) group->end_data(read_global_step(*session_));
+      throw;
+    }
   }
   bool should_stop() override { return coordinated_.should_stop(); }
   void close() override {
@@ -94,17 +105,25 @@ class MonitoredSession::Life final : public WrappedSession {
     try {
       coordinated_.close();
     } catch (...) {
-      owner_.error_of_thread_ = std::current_exception();
+      note_error_of_thread();
       throw;
     }
     session_->close();
   }
 
   Session& session() { return *session_; }
+  const HookedSession& hooked() const { return *hooked_view_; }
   Coordinator& coordinator() { return coordinator_; }
   std::optional<int64_t> start_step() const { return start_step_; }
 
  private:
+  void note_error_of_thread() noexcept {
+    try {
+      coordinator_.raise_requested_exception();
+    } catch (...) {
+      owner_.error_of_thread_ = std::current_exception();
+    }
+  }
   // Makes the owner forget this object and keep its threads' request to stop.
   void retire() {
     if (owner_.life_ != this) return;
@@ -269,11 +288,17 @@ void MonitoredSession::end_in_group() {
 }
 
 void MonitoredSession::stop_if_finished() {
+  const auto stop = [this](StopRequest request) {
+    was_finished_ = true;
+    stop_.request_stop(std::move(request));
+  };
   if (!life_->start_step()) return;
   for (const HookHandle& hook : hooks_)
     if (const auto last = hook->last_step(); last && *last <= *life_->start_step())
-      return stop_.request_stop(
-          {hook->name(), fmt::format("step {} has already been reached", *last)});
+      return stop({hook->name(), fmt::format("step {} has already been reached", *last)});
+  if (!options_.ends_if_finished) return;
+  for (const HookHandle& hook : hooks_)
+    if (const std::optional<StopRequest> reason = hook->finished()) return stop(*reason);
 }
 
 FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds,
@@ -326,7 +351,11 @@ bool MonitoredSession::should_stop() {
 }
 
 void MonitoredSession::request_stop(std::string reason) {
-  if (!closed_) stop_.request_stop({"the program", std::move(reason)});
+  request_stop(StopRequest{"the program", std::move(reason)});
+}
+
+void MonitoredSession::request_stop(StopRequest request) {
+  if (!closed_) stop_.request_stop(std::move(request));
 }
 
 std::optional<StopRequest> MonitoredSession::stop_request() const {
@@ -359,6 +388,8 @@ void MonitoredSession::close() {
     }
   };
   for (const HookHandle& hook : hooks_)
+    attempt(hook->name() + "::before_end", [&] { hook->before_end(life_->session()); });
+  for (const HookHandle& hook : hooks_)
     attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
   attempt("closing the session", [&] { closed_at_step_ = current_step(); });
   attempt("closing the session", [&] { stack_->close(); });
@@ -382,43 +413,82 @@ std::exception_ptr MonitoredSession::cause_of(std::exception_ptr error) const no
 std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
   if (closed_) return error;
   if (calling_ != nullptr) {
-    log_error(fmt::format("abort was called from within {} of the same session: {}", calling_,
-                          describe(error)));
+    log_lazily(Severity::kError, [&] {
+      return fmt::format("abort was called from within {} of the same session: {}", calling_,
+                         describe(error));
+    });
     return error;
   }
   const Call call(*this, "abort");
   return end_by(std::move(error));
 }
 
+void MonitoredSession::save_last_step() noexcept {
+  const bool is_alone = !options_.group_run || options_.group_run->group().size() == 1;
+  if (life_ == nullptr || !is_alone) return;
+  const bool stops = stop_.stop_request() || pending_signal() != 0;
+  if (!stops && !options_.saves_on_error) return;
+  if (const char* const reason = life_->hooked().reason_not_to_save(stops)) {
+    log_lazily(Severity::kWarning,
+               [&] { return fmt::format("the last step is not saved: {}", reason); });
+    return;
+  }
+  for (const HookHandle& hook : hooks_)
+    try_or_log([&] { return hook->name() + "::before_end"; },
+               [&] { hook->before_end(life_->session()); });
+}
+
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
+  log_lazily(Severity::kError, [&] {
+    return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
+  });
+  save_last_step();
   if (options_.group_run) leave_group(error);
-  for (size_t i = 0; i < num_begun_; ++i) {
-    try {
-      hooks_[i]->on_error(error);
-    } catch (...) {
-      log_error(
-          fmt::format("{}::on_error: {}", hooks_[i]->name(), describe(std::current_exception())));
-    }
+  for (size_t i = 0; i < num_begun_; ++i)
+    try_or_log([&] { return hooks_[i]->name() + "::on_error"; },
+               [&] { hooks_[i]->on_error(error); });
+  try_or_log([] { return "closing the session"; }, [&] { close_stack(); });
+  error = cause_of(first);  // A thread may not have reported its error until it was joined.
+  if (error != first)
+    log_lazily(Severity::kWarning,
+               [&] { return fmt::format("after the error of a thread: {}", describe(first)); });
+  try_or_log([] { return "releasing the graph"; }, [&] { release(); });
+  return error;
+}
+
+// Empty if the step cannot be read, or if reading it might hang.
+std::string MonitoredSession::at_last_step(const std::exception_ptr& error) {
+  constexpr std::array<Code, 4> kLost = {Code::kAborted, Code::kCancelled, Code::kDeadlineExceeded,
+                                         Code::kUnavailable};
+  if (has_code(error, kLost)) return "";
+  try {
+    const std::optional<int64_t> step = current_step();
+    return step ? fmt::format(" after step {}", *step) : "";
+  } catch (const std::exception&) {
+    return "";
   }
+}
+
+// What a thread reported is the error of the run, or is known.
+void MonitoredSession::close_stack() {
   try {
     if (stack_) stack_->close();
   } catch (...) {
-    if (std::current_exception() != error_of_thread_)
-      log_error(fmt::format("closing the session: {}", describe(std::current_exception())));
+    if (std::current_exception() != error_of_thread_) throw;
   }
-  error = cause_of(first);  // A thread may not have reported its error until it was joined.
-  if (error != first) log_warning(fmt::format("after the error of a thread: {}", describe(first)));
-  release();
-  return error;
 }
 
 // A rank that does not answer may never write its part of a save; one that fails finishes it.
 void MonitoredSession::leave_group(const std::exception_ptr& error) noexcept {
   constexpr std::array<Code, 2> kLost = {Code::kDeadlineExceeded, Code::kUnavailable};
-  const auto ranks = internal::RankState::find(graph());
-  if (ranks && options_.group_run->group().is_lost() && has_code(error, kLost)) ranks->set_lost();
+  try_or_log([] { return "leaving the group"; },
+             [&] {
+               const auto ranks = internal::RankState::find(graph());
+               if (ranks && options_.group_run->group().is_lost() && has_code(error, kLost))
+                 ranks->set_lost();
+             });
   options_.group_run->fail(error);
 }
 

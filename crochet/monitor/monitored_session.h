@@ -40,6 +40,13 @@ struct MonitoredSessionOptions {
   Clock* clock = nullptr;
   // Null for a session that runs alone; train() sets it for a group.
   std::shared_ptr<internal::GroupRun> group_run = {};
+  // Whether a hook that finds the run finished (SessionRunHook::finished) stops it before the first
+  // step. TensorFlow's sessions train on, so this is for Loop.
+  bool ends_if_finished = false;
+  // Whether any error that ends the run saves the last completed step first, if the state is
+  // certain to be that of the step. TensorFlow saves nothing then, so this is for Loop; others do
+  // it if a stop is pending.
+  bool saves_on_error = false;
 };
 
 // A session that calls hooks, recovers from preemption, and tracks when to stop. It is the
@@ -109,6 +116,7 @@ class CROCHET_EXPORT MonitoredSession {
   bool should_stop();
   // Requests a stop on behalf of the program.
   void request_stop(std::string reason);
+  void request_stop(StopRequest request);
 
   // Ends the run cleanly: calls end of all hooks, then closes the session. Every step is carried
   // out even if one throws; the first error is rethrown. Calling it again does nothing.
@@ -124,6 +132,8 @@ class CROCHET_EXPORT MonitoredSession {
 
   // Who requested the stop, and why.
   std::optional<StopRequest> stop_request() const;
+  // True if a hook stopped the run before its first step, since nothing is left to do.
+  bool was_finished() const { return was_finished_; }
   int num_recoveries() const;
   // The step found when the first session was created; unset if the graph counts no steps.
   std::optional<int64_t> first_step() const { return first_step_; }
@@ -175,6 +185,10 @@ class CROCHET_EXPORT MonitoredSession {
   void recover_or_rethrow();
   // The error that a thread of the session reported, unless it is one to recover from, or `error`.
   std::exception_ptr cause_of(std::exception_ptr error) const noexcept;
+  // After an error: see MonitoredSessionOptions::saves_on_error.
+  void save_last_step() noexcept;
+  std::string at_last_step(const std::exception_ptr& error);
+  void close_stack();
   // abort() for an open session.
   std::exception_ptr end_by(std::exception_ptr error) noexcept;
   void create_stack(Recovery recovery);
@@ -211,6 +225,7 @@ class CROCHET_EXPORT MonitoredSession {
   Life* life_ = nullptr;                       // The current one, owned by stack_.
   RecoverableSession* recoverable_ = nullptr;  // stack_, if it recovers; otherwise null.
   std::unique_ptr<WrappedSession> stack_;
+  bool was_finished_ = false;
   bool closed_ = false;
 };
 

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/monitored_session.h"
 
+#include <array>
 #include <atomic>
+#include <latch>
+#include <memory>
 #include <thread>
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/monitor/coordinated_thread.h"
+#include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -469,6 +473,47 @@ TEST_F(MonitoredSessionTest, FailsWithTheErrorOfAThreadIfAHookFailsDuringCreatio
       },
       ThrowsMessage<DataLossError>("the cause"));
   EXPECT_THAT(first_->errors, ElementsAre("the cause"));
+}
+
+// Notes whether it was told of the error.
+class ToldHook final : public SessionRunHook {
+ public:
+  explicit ToldHook(bool& told) : told_(told) {}
+  void on_error(std::exception_ptr) override { told_ = true; }
+
+ private:
+  bool& told_;
+};
+
+TEST_F(MonitoredSessionTest, AnAbortSurvivesFailedAllocations) {
+  constexpr std::array<int64_t, 2> kLengths = {1, 1000};
+  for (const int64_t length : kLengths) {
+    for (int64_t first = 0, count = 1; first < count; ++first) {
+      bool told = false;
+      bool is_same = false;
+      std::latch begun(1), short_of_memory(1), aborted(1), over(1);
+      std::thread program([&] {
+        MonitoredSession session(creator(), HookList{std::make_shared<ToldHook>(told)});
+        const auto error = std::make_exception_ptr(DataLossError("gone"));
+        begun.count_down();
+        short_of_memory.wait();
+        is_same = session.abort(error) == error;
+        aborted.count_down();
+        over.wait();
+      });
+      begun.wait();
+      {
+        const FailingAllocations failing(first, length);
+        short_of_memory.count_down();
+        aborted.wait();
+        count = failing.count();
+      }
+      over.count_down();
+      program.join();
+      EXPECT_TRUE(told && is_same) << first;
+      ASSERT_LT(first, 5000);
+    }
+  }
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ enum class HookPlace { kAsGiven, kSaver, kLast };
 //   after_create_session     after each creation of a session, restored or initialised;
 //                            again after every recovery
 //   before_run, after_run    around each run; no after_run if the run failed
-//   end                      once, when the run ends cleanly
+//   before_end, end          once, when the run ends cleanly: end after before_end of all hooks
 //   on_error                 once instead of end, when the run fails with an error
 //
 // An AbortedError or UnavailableError thrown by any but begin, end and on_error makes the session
@@ -120,6 +120,10 @@ class CROCHET_EXPORT SessionRunHook {
   // in between if the run failed and the session recovered.
   virtual std::optional<SessionRunArgs> before_run(SessionRunContext& /*context*/) { return {}; }
   virtual void after_run(SessionRunContext& /*context*/, const SessionRunValues& /*values*/) {}
+  // The last step is made: savers take their last snapshot now, so that nothing that end() of any
+  // hook does is in it. Also called before on_error, if a stop was requested and the state is that
+  // of a completed step.
+  virtual void before_end(Session& /*session*/) {}
   virtual void end(Session& /*session*/) {}
   // The run fails with this error, and end will not be called. What this throws is logged.
   virtual void on_error(std::exception_ptr /*error*/) {}
@@ -132,6 +136,11 @@ class CROCHET_EXPORT SessionRunHook {
   // The step at which this hook will stop the run, if it knows. Called after
   // after_create_session; a run that has already reached that step makes no further step.
   virtual std::optional<int64_t> last_step() const { return std::nullopt; }
+
+  // Why the state that was restored needs no further step, by this hook's own state; unset if it
+  // does. Called after after_create_session. In a Loop, such a run makes no step, unless
+  // LoopOptions::continue_finished is set.
+  virtual std::optional<StopRequest> finished() const { return std::nullopt; }
 
   // What this hook does in the background now, for a line of progress: "saving step 200". Empty:
   // nothing.

@@ -15,6 +15,8 @@ struct StopRequest {
   std::string who;     // "StopAtStepHook", "the program".
   std::string reason;  // "reached step 2000".
   int signal = 0;      // The signal that caused it, or 0.
+  // True if the body of a Loop has ended the run, for good: its checkpoint has the reason.
+  bool is_end = false;
 };
 
 // The request that stops a monitored session, if there is one: the first, kept through recoveries.

@@ -23,10 +23,13 @@
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
 #include "crochet/run/rank_shards.h"
+#include "crochet/run/rehearsed_steps.h"
 #include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/tracked_epochs.h"
 #include "crochet/run/training_run.h"
+#include "crochet/session/held_generators.h"
+#include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
@@ -94,29 +97,81 @@ std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
   }
 }
 
-// Passes on what steps request of hooks; has the state of the averages.
+// Passes on what steps request of hooks; has the state of the averages, and why the body has ended
+// the run.
 class Loop::OwnHook final : public SessionRunHook {
  public:
   // Requires: the loop outlives this.
-  explicit OwnHook(Loop& loop) : loop_(loop) {}
+  OwnHook(Loop& loop, Operation train) : loop_(loop), train_(std::move(train)) {}
+
+  // Not earlier: a run that is finished makes no step.
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
+    if (std::exchange(loop_.rehearsal_is_due_, false)) loop_.rehearse(context.session(), train_);
+    return {};
+  }
 
   void after_run(SessionRunContext& context, const SessionRunValues&) override {
     std::optional<std::string>& save = loop_.step_.save_;
     if (save) context.request_save(*std::exchange(save, std::nullopt));
-    // Alone, the loop itself stops after the run; a group agrees on it during the run.
-    std::optional<std::string>& stop = loop_.step_.stop_;
-    if (stop && loop_.options_.group)
-      loop_.session_->request_stop(*std::exchange(stop, std::nullopt));
+    // Before the savers, so that the last checkpoint has it.
+    if (std::optional<std::string> stop = std::exchange(loop_.step_.stop_, std::nullopt))
+      loop_.session_->request_stop(end_by_body(*std::move(stop)));
   }
   SaveableMap saveables() override {
-    SaveableMap averages;
-    for (const auto& [name, average] : loop_.averages_) averages["average/" + name] = average;
-    return averages;
+    SaveableMap state;
+    for (const auto& [name, average] : loop_.averages_) state["average/" + name] = average;
+    state["end"] = std::make_shared<EndState>(*this);
+    return state;
+  }
+  // Another run's end, from which this one starts, is not its own.
+  std::optional<StopRequest> finished() const override {
+    const bool is_own = loop_.restored_ ? loop_.restored_->is_own : !loop_.started_from_;
+    if (end_.empty() || !is_own) return std::nullopt;
+    return end_by_body(end_);
   }
   std::string name() const override { return "Loop"; }
+  static StopRequest end_by_body(std::string reason) {
+    return {"the program", std::move(reason), 0, /*is_end=*/true};
+  }
 
  private:
+  // Only a checkpoint of a run that its body has ended has the reason.
+  class EndState final : public PartedSaveable {
+   public:
+    explicit EndState(OwnHook& hook) : hook_(hook) {}
+    TensorMap save() const override {
+      const std::string reason = hook_.end_now();
+      if (reason.empty()) return {};
+      return {{kReason, Tensor::scalar(reason)}};
+    }
+    std::vector<StatePart> parts_for(const StoredParts& stored) const override {
+      if (stored.find(kReason) == nullptr) return {};
+      return {{.key = kReason, .dtype = DType::kString}};
+    }
+    void restore_parts(const StoredParts&, PartValues& values) override {
+      hook_.end_.clear();
+      if (values.parts().find(kReason) != nullptr)
+        values.read_later(kReason, [this](PartValue& value) {
+          const Tensor reason = value.read();
+          hook_.end_ = reason.strings()[0];
+        });
+    }
+
+   private:
+    static constexpr const char* kReason = "reason";
+    OwnHook& hook_;
+  };
+
+  // The reason for which the body has ended the run; empty if it has not.
+  std::string end_now() const {
+    if (loop_.session_ == nullptr) return {};
+    const std::optional<StopRequest> stop = loop_.session_->stop_request();
+    return stop && stop->is_end ? stop->reason : "";
+  }
+
   Loop& loop_;
+  const Operation train_;
+  std::string end_;  // As restored.
 };
 
 void internal::warn_of_fast_math() {
@@ -450,9 +505,37 @@ LoopAction Loop::attempt(const Callable& part) {
 
 // Hooks are not called between the attempts, SignalHook included.
 void Loop::end_after_skip_if_requested() {
-  if (!step_.stop_ && pending_signal() != 0) step_.request_stop(signal_name(pending_signal()));
-  if (step_.stop_) session_->request_stop(*std::exchange(step_.stop_, std::nullopt));
+  if (is_rehearsing_) {
+    if (step_.stop_ || pending_signal() != 0) throw StopIteration();
+    return;
+  }
+  if (std::optional<std::string> stop = std::exchange(step_.stop_, std::nullopt))
+    session_->request_stop(OwnHook::end_by_body(*std::move(stop)));
+  else if (pending_signal() != 0)
+    session_->request_stop(signal_name(pending_signal()));
   if (session_->should_stop()) throw StopIteration();
+}
+
+// What the steps request is forgotten.
+void Loop::rehearse(Session& session, const Operation& train) {
+  is_rehearsing_ = true;
+  const auto make_step = [&] {
+    try {
+      session.run(train);
+    } catch (...) {
+      if (!is_end_of_input(std::current_exception())) throw;
+      return false;
+    }
+    step_.save_.reset();
+    return !std::exchange(step_.stop_, std::nullopt);
+  };
+  internal::rehearse(session, options_.files ? *options_.files : FileSystem::posix(),
+                     {.prefix = join_path(options_.checkpoint_dir, "rehearsal"),
+                      .num_steps = options_.rehearsal_steps,
+                      .make_step = make_step});
+  step_.stop_.reset();
+  skipped_steps_ = 0;
+  is_rehearsing_ = false;
 }
 
 Operation Loop::add_step(const Callable& compute, const Callable& update) {
@@ -473,6 +556,7 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
                   .reads = {step},
                   .changes_borrowed = true,
                   .intact_at_end_of_input = !compute,
+                  .intact_on_error = !compute && options_.save_on_error,
                   .kernel = [this, &update, step,
                              has_two_parts = bool{compute}](local::KernelContext& context) {
                     if (!has_two_parts)
@@ -484,11 +568,16 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
                     for (const auto& [name, average] : averages_) average->add();
                   }});
   const Operation train = graph_.increment_global_step({body});
+  const auto generators = internal::HeldGenerators::find(graph_);
   for (Value& value : values_) {
     if (graph_.find_operation(value.name) != nullptr)
       throw AlreadyExistsError(
           fmt::format("Loop: a value is called \"{}\", a name that the loop needs", value.name));
-    const Output output = graph_.value(value.name, std::move(value.compute), {train});
+    const auto compute_value = [generators, compute = std::move(value.compute)] {
+      const internal::HeldGenerators held(generators);
+      return compute();
+    };
+    const Output output = graph_.value(value.name, compute_value, {train});
     if (!value.collection.empty()) graph_.add_to_collection(value.collection, output);
   }
   return train;
@@ -502,6 +591,7 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
 
 RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
   has_run_ = true;
+  rehearsal_is_due_ = options_.rehearsal_steps > 0;
   if (!options_.checkpoint_dir.empty() && tracked_names().empty())
     log_warning(
         "Loop: nothing is tracked: a run that resumes continues from its step with "
@@ -510,18 +600,22 @@ RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
   add_epoch_value();
   const Operation train = add_step(compute, update);
   MonitoredTrainingSessionOptions options = training_options();
-  options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this));
+  options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this, train));
   const Within within(within_, "run");
-  const internal::TrainingStart start = {
-      .early = restored_.get(), .steps_per_run = 1, .chosen_from = &chosen_from_};
+  const internal::TrainingStart start = {.early = restored_.get(),
+                                         .steps_per_run = 1,
+                                         .chosen_from = &chosen_from_,
+                                         .ends_if_finished = !options_.continue_finished,
+                                         .saves_on_error = true};
   RunReport report;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
     report = internal::train(options, start, [&](MonitoredSession& session) {
       session_ = &session;
-      while (!session.should_stop()) {
-        session.run(train);
-        if (step_.stop_) session.request_stop(*std::exchange(step_.stop_, std::nullopt));
-      }
+      if (session.was_finished())
+        log_info(
+            "the run was finished before: to train on, set a higher last step, or "
+            "LoopOptions::continue_finished if it ended otherwise");
+      while (!session.should_stop()) session.run(train);
     });
   });
   step_to_save_ = report.last_step;

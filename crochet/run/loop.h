@@ -106,6 +106,20 @@ struct LoopOptions {
   // How many times in a row the run recovers from an AbortedError or UnavailableError without
   // getting past the step that failed.
   int max_recoveries = 3;
+  // Whether the body changes nothing that is tracked before it may throw: then an error of it ends
+  // the run with the last completed step saved, as an error of `compute` of two parts always does.
+  bool save_on_error = false;
+  // Trains on where the run has ended by itself, because the body or an early stopping hook ended
+  // it. By default, such a run makes no further step however often it is started. To continue a run
+  // that reached its last step, set a higher one.
+  bool continue_finished = false;
+  // Rehearses a resume before the first step: makes so many steps twice from the same state, the
+  // second time from a checkpoint of it, as a process that is started again would, and ends the run
+  // with a FailedPreconditionError that names the first tracked value that differs then. The run
+  // begins as if nothing had happened, except for what the body does to what is not tracked. It
+  // takes that time at each start; `crochet rehearse` tests the whole program instead. Needs a
+  // checkpoint_dir, which must have room for three checkpoints more. Not with a group. 0: none.
+  int64_t rehearsal_steps = 0;
   // How many threads copy the tracked state for a save, including the training thread; 0: one per
   // core, at most 4.
   int copy_threads = 0;
@@ -137,7 +151,8 @@ class CROCHET_EXPORT Step {
  public:
   // Counts from 1: during step n, n-1 steps are completed.
   int64_t number() const { return number_; }
-  // Ends the run after this step.
+  // Ends the run after this step, for good: see LoopOptions::continue_finished. To end it because
+  // of a limit of time, use StopAfterHook.
   void request_stop(std::string reason) { stop_ = std::move(reason); }
   // Saves a checkpoint after this step, beyond those that are due; the reason is logged. Without a
   // checkpoint_dir, a warning is logged.
@@ -245,7 +260,12 @@ class CROCHET_EXPORT Loop {
   // stop, or a signal, ends the run after a skipped attempt.
   //
   // With a group, a stop that a step requests, or a signal, ends the run after the next step at
-  // which the ranks agree, and not after a skipped attempt. Data must end in all ranks at once.
+  // which the ranks agree, and not after a skipped attempt. If the data of one rank ends earlier,
+  // all go back to a checkpoint, and end together at the last step that all have made.
+  //
+  // A run that the body, an early stopping hook or the last step has ended stays ended: started
+  // again, it makes no step, saves nothing, and returns the same reason. A run that a signal, a
+  // limit of time or an error ended continues. See LoopOptions::continue_finished.
   //
   // An OutOfRangeError or StopIteration from the body ends the run cleanly, at the last completed
   // step: it must be thrown before anything tracked is changed. An AbortedError or UnavailableError
@@ -327,6 +347,7 @@ class CROCHET_EXPORT Loop {
   void begin_step(const Callable& part, int64_t number);
   LoopAction attempt(const Callable& part);
   void end_after_skip_if_requested();
+  void rehearse(Session& session, const Operation& train);
   // Throws: as save().
   void check_may_save() const;
   void check_not_within(const char* what) const;
@@ -369,6 +390,8 @@ class CROCHET_EXPORT Loop {
   std::optional<RestoreReport> started_from_;               // By run(), LoopOptions::restore.from.
   std::string chosen_from_;  // With a group: the chief's, for started_from_.
   bool has_run_ = false;
+  bool rehearsal_is_due_ = false;
+  bool is_rehearsing_ = false;
   const char* within_ = nullptr;  // The function that is being called, if it calls back.
 };
 

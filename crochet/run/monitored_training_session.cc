@@ -269,14 +269,17 @@ std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
 std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOptions& options,
                                                std::unique_ptr<SessionCreator> creator,
                                                const HookList& hooks,
-                                               std::shared_ptr<internal::GroupRun> group_run) {
+                                               std::shared_ptr<internal::GroupRun> group_run,
+                                               const internal::TrainingStart& start) {
   return std::make_unique<MonitoredSession>(
       std::move(creator), hooks,
       MonitoredSessionOptions{.max_recoveries = options.max_recoveries,
                               .can_recover = options.can_recover,
                               .stop_grace_period_secs = options.stop_grace_period_secs,
                               .clock = options.clock,
-                              .group_run = std::move(group_run)});
+                              .group_run = std::move(group_run),
+                              .ends_if_finished = start.ends_if_finished,
+                              .saves_on_error = start.saves_on_error});
 }
 
 void note_start(const MonitoredSession& session, const SessionCreator& creator, RunReport& report) {
@@ -320,7 +323,7 @@ RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
   RunReport report;
   std::unique_ptr<MonitoredSession> session;
   try {
-    session = make_session(options, std::move(creator), hooks, group_run);
+    session = make_session(options, std::move(creator), hooks, group_run, start);
   } catch (const CancelledError& error) {
     if (pending_signal() == 0 || (options.group && options.group->size() > 1)) throw;
     report.stop = {"SignalHook", error.what(), pending_signal()};

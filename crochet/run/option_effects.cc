@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0::internal {
@@ -41,6 +42,10 @@ class Options {
 }  // namespace
 
 void check_effects(const LoopOptions& options) {
+  check_at_least("LoopOptions: rehearsal_steps", options.rehearsal_steps, 0);
+  if (options.rehearsal_steps > 0 && options.group)
+    throw InvalidArgumentError(
+        "LoopOptions: rehearsal_steps: not with a group: `crochet rehearse` rehearses one");
   if (options.checkpoint_dir.empty()) {
     const LoopOptions defaults;
     Options unused;
@@ -58,6 +63,7 @@ void check_effects(const LoopOptions& options) {
     unused.add("keep_checkpoint_every_n_hours", options.keep_checkpoint_every_n_hours);
     unused.add("keep_checkpoint_every_n_steps", options.keep_checkpoint_every_n_steps);
     unused.add("keep_best", options.keep_best.has_value());
+    unused.add("rehearsal_steps", std::optional(options.rehearsal_steps));
     unused.add("restore.which", options.restore.from.empty() && !options.restore.which.is_newest());
     unused.refuse_without("checkpoint_dir");
   }

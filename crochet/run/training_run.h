@@ -33,6 +33,9 @@ struct TrainingStart {
   // For a group, unless null: the checkpoint that the chief's init_fn has restored, or "". Set in
   // the other ranks before theirs is called.
   std::string* chosen_from = nullptr;
+  // See MonitoredSessionOptions.
+  bool ends_if_finished = false;
+  bool saves_on_error = false;
 };
 
 // As crochet::train().

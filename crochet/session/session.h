@@ -57,6 +57,10 @@ class CROCHET_EXPORT Session {
   // cheap for the caller, which is the training thread between two steps.
   virtual Snapshot snapshot(std::span<const Variable> variables) = 0;
 
+  // True if it is certain that the run that has just thrown has changed no variable. An engine that
+  // cannot know says no.
+  virtual bool is_unchanged_by_error() const { return false; }
+
   // Gives many variables new values. An exception of a `fill` or `strings` ends the call and
   // leaves its variable, and those after it, undefined.
   virtual void assign(std::span<const Assignment> assignments) = 0;

@@ -377,17 +377,52 @@ TEST_F(LoopGroupTest, DataThatEndsInAllRanksIsACleanEnd) {
   EXPECT_THAT(checkpoints(), Contains("7"));
 }
 
-TEST_F(LoopGroupTest, DataThatEndsInOneRankIsAnError) {
-  const std::vector<Outcome> outcomes = run(3, 100, [](Program& program) {
+// Rank 1 has data for 7 steps, the others for more.
+void end_data_of_rank_1(Program& program) {
+  program.body = [&program](Step& step) {
+    if (program.rank() == 1 && step.number() == 8) throw OutOfRangeError("no more data");
+    return LoopAction::kContinue;
+  };
+}
+
+TEST_F(LoopGroupTest, DataThatEndsInOneRankEndsAllAtTheLastStepThatAllMade) {
+  expect_all_end_at(run(3, 100, end_data_of_rank_1), 7);
+  EXPECT_THAT(checkpoints(), ElementsAre("0", "5", "7"));
+  const std::vector<Outcome> again = run(3, 100, end_data_of_rank_1);
+  expect_all_end_at(again, 7);
+  EXPECT_EQ(again[0].report->stop.reason, "the data of a rank ended");
+  EXPECT_THAT(checkpoints(), ElementsAre("0", "5", "7"));
+}
+
+TEST_F(LoopGroupTest, UnevenDataWithAgreementsEveryNSteps) {
+  const auto program = [](Program& program) {
+    end_data_of_rank_1(program);
+    program.options.agree_every_n_steps = 5;
+  };
+  expect_all_end_at(run(2, 100, program), 7);
+  EXPECT_THAT(checkpoints(), Contains("7"));
+}
+
+TEST_F(LoopGroupTest, UnevenDataWithoutACheckpointIsAnError) {
+  directory_ = "";
+  const auto program = [](Program& program) {
+    end_data_of_rank_1(program);
+    program.options.save_checkpoint_steps.reset();
+  };
+  for (const Outcome& outcome : run(3, 100, program))
+    EXPECT_THAT(outcome.error, HasSubstr("the data of rank 1 ended after step 7"));
+}
+
+TEST_F(LoopGroupTest, AJobThatTheBodyOfOneRankEndedStaysEnded) {
+  const auto program = [](Program& program) {
     program.body = [&program](Step& step) {
-      if (program.rank() == 1 && step.number() == 8) throw OutOfRangeError("no more data");
-      return LoopAction::kContinue;
+      return program.rank() == 1 && step.number() >= 6 ? LoopAction::kStop : LoopAction::kContinue;
     };
-  });
-  for (const Outcome& outcome : outcomes)
-    EXPECT_THAT(outcome.error, AllOf(HasSubstr("rank 1 ends at step 7 (the data ended)"),
-                                     HasSubstr("rank 0 has completed step 8")));
-  EXPECT_THAT(checkpoints(), ElementsAre("0", "5"));
+  };
+  for (int start = 0; start < 2; ++start) {
+    expect_all_end_at(run(3, 100, program), 6);
+    EXPECT_THAT(checkpoints(), ElementsAre("0", "5", "6"));
+  }
 }
 
 TEST_F(LoopGroupTest, ReportsOptionsThatDiffer) {

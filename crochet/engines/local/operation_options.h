@@ -39,6 +39,8 @@ struct OperationOptions {
   // True if it has changed nothing when it throws OutOfRangeError or StopIteration, so that
   // the state may still be saved.
   bool intact_at_end_of_input = false;
+  // True if it has changed nothing whatever it throws.
+  bool intact_on_error = false;
   // True if several threads may call it at once. A run of only such operations that change nothing
   // overlaps with others of that kind; if it reads no variable, with any run. close() waits for it.
   bool concurrent = false;

@@ -106,6 +106,8 @@ void Session::execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
     }
   } catch (...) {
     if (num_changed > 0 && num_changed < plan.num_changes()) half_done_ = current->name;
+    if (plan.access() == internal::Access::kExclusive)
+      changed_by_error_ = num_changed > 0 || !half_done_.empty();
     throw;
   }
 }
@@ -130,7 +132,7 @@ void Session::change(const Graph::Node& node, KernelContext& context) {
     node.call.kernel(context);
   } catch (...) {
     const bool intact =
-        !node.options.changes_in_place() ||
+        !node.options.changes_in_place() || node.options.intact_on_error ||
         (node.options.intact_at_end_of_input && is_end_of_input(std::current_exception()));
     if (!intact) half_done_ = node.name;
     throw;

@@ -37,6 +37,7 @@ class Session final : public crochet::Session {
   // assign() succeeds: half a step is never saved.
   Snapshot snapshot(std::span<const Variable> variables) override;
   void assign(std::span<const Assignment> assignments) override;
+  bool is_unchanged_by_error() const override { return !changed_by_error_; }
   void close() override;
 
  private:
@@ -78,7 +79,8 @@ class Session final : public crochet::Session {
   PerProcess<RunFrame> repeated_;
   SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
-  std::string half_done_;              // The operation that failed in the middle of a step, or "".
+  bool changed_by_error_ = false;  // Whether the last run that threw may have changed a variable.
+  std::string half_done_;          // The operation that failed in the middle of a step, or "".
   // Used by make_unique(), and kept to be reused.
   std::vector<ParallelCopier::Copy> update_copies_;
   std::vector<VariableMemory*> copied_variables_;

@@ -152,8 +152,7 @@ void RankSavesHook::after_run(SessionRunContext& context, const SessionRunValues
   if (saves_->is_agreed()) meet(context.session());
 }
 
-void RankSavesHook::end(Session& session) {
-  meet(session);
+void RankSavesHook::end(Session&) {
   saves_->finish();
   saves_.reset();
 }

@@ -65,6 +65,7 @@ class CROCHET_EXPORT RankSavesHook final : public SessionRunHook {
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void before_end(Session& session) override { meet(session); }
   void end(Session& session) override;
   void on_error(std::exception_ptr error) override;
   HookPlace place() const override { return HookPlace::kSaver; }

@@ -10,7 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/listed.h"
-#include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/group/message_bytes.h"
 
@@ -82,6 +82,7 @@ struct GroupRun::Report {
         .text(wish.who)
         .text(wish.reason)
         .number(wish.signal)
+        .number(wish.is_end ? 1 : 0)
         .number(last_step)
         .number(save.request ? 1 : 0)
         .text(save.request.value_or(""))
@@ -96,6 +97,7 @@ struct GroupRun::Report {
     report.wish.who = reader.text();
     report.wish.reason = reader.text();
     report.wish.signal = static_cast<int>(reader.number());
+    report.wish.is_end = reader.number() != 0;
     report.last_step = reader.number();
     const bool has_request = reader.number() != 0;
     const std::string_view request = reader.text();
@@ -152,6 +154,8 @@ std::string GroupRun::describe(const Report& report) {
       return fmt::format("has completed step {}", report.step);
     case Point::kRecovery:
       return fmt::format("recovers ({})", report.wish.reason);
+    case Point::kEndOfData:
+      return fmt::format("has no more data after step {}", report.step);
     case Point::kEnd:
       return fmt::format("ends at step {} ({})", report.step, report.wish.reason);
   }
@@ -177,6 +181,7 @@ void GroupRun::check_points(const std::vector<Report>& reports, const Report& ow
     throw AbortedError(fmt::format("rank {} of {} recovers: {}", recovering - reports.begin(),
                                    reports.size(), recovering->wish.reason));
   }
+  check_data(reports);
   const auto is_elsewhere = [&](const Report& each) {
     return each.point != reports.front().point || each.step != reports.front().step;
   };
@@ -184,8 +189,29 @@ void GroupRun::check_points(const std::vector<Report>& reports, const Report& ow
   if (other == reports.end()) return;
   throw FailedPreconditionError(fmt::format(
       "the ranks of the group are not at the same point: rank {} {}, rank 0 {}; no checkpoint is "
-      "saved of this, and each rank needs data for the same number of steps",
+      "saved of this",
       other - reports.begin(), describe(*other), describe(reports.front())));
+}
+
+void GroupRun::check_data(const std::vector<Report>& reports) {
+  const auto has_ended = [](const Report& each) { return each.point == Point::kEndOfData; };
+  const auto first = std::ranges::find_if(reports, has_ended);
+  if (first == reports.end()) return;
+  const int64_t last = std::ranges::min(reports, {}, &Report::step).step;
+  if (std::ranges::max(reports, {}, &Report::step).step == last &&
+      std::ranges::all_of(reports, has_ended))
+    return;
+  ends_at_ = last;
+  recovery_is_agreed_ = true;
+  throw AbortedError(fmt::format(
+      "the data of rank {} ended after step {}, and other ranks have gone on: all go back to a "
+      "checkpoint, to end together at step {}; without one, each rank needs data for the same "
+      "number of steps",
+      first - reports.begin(), first->step, last));
+}
+
+void GroupRun::grant_end_of_data(StopState& stop) const {
+  if (is_past_the_end()) stop.grant({"the program", "the data of a rank ended"});
 }
 
 // That of the lowest rank; with the rank unless all have the same one.
@@ -219,6 +245,8 @@ void GroupRun::start(int64_t step, std::optional<int64_t> last_step, StopState& 
   for (const Report& each : reports)
     if (each.last_step != kNoStep)
       last_step_ = std::min(each.last_step, last_step_.value_or(each.last_step));
+  if (ends_at_) last_step_ = std::min(*ends_at_, last_step_.value_or(*ends_at_));
+  grant_end_of_data(stop);
   // A later session begins with the repetition of the run that failed.
   if (!std::exchange(has_started_, true)) grant(wish_of(reports), stop);
 }
@@ -251,6 +279,7 @@ bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, 
   const int64_t most = group_->all_max(reports_any ? kReports : step, timeout_secs_);
   if (most == step) {
     agreed_step_ = step;
+    grant_end_of_data(stop);
     return true;
   }
   if (most != kReports)
@@ -264,6 +293,7 @@ bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, 
   agreed_step_ = step;
   save = save_of(reports);
   grant(wish_of(reports), stop);
+  grant_end_of_data(stop);
   return true;
 }
 
@@ -289,24 +319,32 @@ void GroupRun::recover(const std::exception_ptr& error) {
   check_points(meet(own), own);
 }
 
-int GroupRun::finish(int64_t step, const std::string& reason) {
-  const Report own = {.point = Point::kEnd, .step = step, .wish = {"", reason, pending_signal()}};
+void GroupRun::end_data(int64_t step) {
+  const Report own = {.point = Point::kEndOfData, .step = step, .wish = {"", "", pending_signal()}};
   const std::vector<Report> reports = meet(own);
   check_points(reports, own);
+  ending_signal_ = signal_of(reports);
+}
+
+int GroupRun::signal_of(const std::vector<Report>& reports) {
   int signal = 0;
   for (const Report& each : reports) signal = std::max(signal, each.wish.signal);
   if (signal != 0 && pending_signal() == 0) set_pending_signal(signal);
   return signal;
 }
 
+int GroupRun::finish(int64_t step, const std::string& reason) {
+  if (ending_signal_) return *ending_signal_;
+  const Report own = {.point = Point::kEnd, .step = step, .wish = {"", reason, pending_signal()}};
+  const std::vector<Report> reports = meet(own);
+  check_points(reports, own);
+  return signal_of(reports);
+}
+
 void GroupRun::finished() { group_->barrier(timeout_secs_); }
 
 void GroupRun::fail(const std::exception_ptr& error) noexcept {
-  try {
-    group_->leave(crochet::describe(error));
-  } catch (...) {
-    log_warning("leaving a group: " + crochet::describe(std::current_exception()));
-  }
+  try_or_log([] { return "leaving the group"; }, [&] { group_->leave(crochet::describe(error)); });
 }
 
 }  // namespace crochet::inline v0::internal

@@ -64,6 +64,12 @@ class CROCHET_EXPORT GroupRun {
   void end_saves();
   // Before this rank recovers from `error`.
   void recover(const std::exception_ptr& error);
+  // The data of this rank ended after `step`. Returns if it ended in all ranks at once. Otherwise
+  // all go back to a checkpoint, to end together at that step: throws the AbortedError of that
+  // recovery in all ranks.
+  void end_data(int64_t step);
+  // True if the ranks are at the step at which the data of one of them ended: none makes another.
+  bool is_past_the_end() const { return ends_at_ && agreed_step_ >= *ends_at_; }
   // This rank makes no further step. Returns the signal that asks a process to end, or 0.
   int finish(int64_t step, const std::string& reason);
   // The hooks of this rank have ended without an error.
@@ -72,7 +78,7 @@ class CROCHET_EXPORT GroupRun {
   void fail(const std::exception_ptr& error) noexcept;
 
  private:
-  enum class Point : int64_t { kStart, kStep, kRecovery, kEnd };
+  enum class Point : int64_t { kStart, kStep, kRecovery, kEndOfData, kEnd };
   struct Report;
 
   // The reports of all ranks.
@@ -80,8 +86,13 @@ class CROCHET_EXPORT GroupRun {
   void check_points(const std::vector<Report>& reports, const Report& own);
   static SaveWish save_of(const std::vector<Report>& reports);
   static std::optional<StopRequest> wish_of(const std::vector<Report>& reports);
+  // The signal of any rank, which is then this rank's, too; 0 without one.
+  static int signal_of(const std::vector<Report>& reports);
   static void grant(const std::optional<StopRequest>& wish, StopState& stop);
   static std::string describe(const Report& report);
+  // Throws: AbortedError if the data of a rank ended, and other ranks have gone on.
+  void check_data(const std::vector<Report>& reports);
+  void grant_end_of_data(StopState& stop) const;
   bool is_agreement_due(int64_t step) const;
 
   const std::shared_ptr<Group> group_;
@@ -93,6 +104,8 @@ class CROCHET_EXPORT GroupRun {
   int64_t agreed_step_ = 0;                  // The step of the last round.
   std::optional<std::string> pending_save_;  // Requested since then.
   std::optional<int64_t> last_step_;         // The first at which a hook of any rank stops.
+  std::optional<int64_t> ends_at_;           // The last step for which all ranks have data.
+  std::optional<int> ending_signal_;         // Once the data of all ranks has ended.
 };
 
 }  // namespace crochet::inline v0::internal

@@ -29,6 +29,20 @@ FetchValues take_values(const Fetches& fetches, std::span<Tensor>& values) {
   return FetchValues(std::move(value));
 }
 
+// Notes whether a hook rejects the step, also if it throws.
+class NotedRejection {
+ public:
+  NotedRejection(const SessionRunContext& context, bool& rejected)
+      : context_(context), rejected_(rejected) {}
+  ~NotedRejection() { rejected_ = context_.step_rejected(); }
+  NotedRejection(const NotedRejection&) = delete;
+  NotedRejection& operator=(const NotedRejection&) = delete;
+
+ private:
+  const SessionRunContext& context_;
+  bool& rejected_;
+};
+
 bool is_same_output(const Fetches& a, const Fetches& b) {
   return a.as_output() != nullptr && b.as_output() != nullptr && *a.as_output() == *b.as_output();
 }
@@ -57,19 +71,23 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
   context.owner_ = this;
   outputs_.clear();
   add_outputs(original_.fetches, outputs_);
+  phase_ = Phase::kAsksHooks;
   ask_hooks(context);
   if (context.is_global_step_requested()) add_global_step();
   values_.resize(outputs_.size());
   if (metadata == nullptr) metadata = &run_metadata_;
   const RunOptions& run_options = is_merged_ ? merged_options_ : *original_.options;
+  phase_ = Phase::kRuns;
   session_.run_into(outputs_, is_merged_ ? merged_feeds_ : original_.feeds, values_, run_options,
                     metadata);
+  phase_ = Phase::kTellsHooks;
   if (context.is_global_step_requested())
     context.set_global_step(global_step_value(values_.back()));
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
   FetchValues results = take_values(original_.fetches, rest);
   tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata});
   if (context.save_request()) check_save_request();
+  phase_ = Phase::kDone;
   return results;
 }
 
@@ -140,7 +158,9 @@ void HookedSession::add_global_step() {
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                                const SessionRunValues& shared) {
   bool is_before_savers = static_cast<bool>(before_savers_);
+  const NotedRejection noted(context, rejected_);
   for (size_t i = 0; i < hooks_.size(); ++i) {
+    num_told_ = i;
     if (is_before_savers && hooks_[i]->place() != HookPlace::kAsGiven) {
       call_before_savers(context);
       is_before_savers = false;
@@ -171,6 +191,19 @@ void HookedSession::check_save_request() {
     return;  // The chief saves.
   warned_of_no_saver_ = true;
   log_warning("a save was requested, but no hook of this run saves checkpoints");
+}
+
+const char* HookedSession::reason_not_to_save(bool stop_is_pending) const {
+  if (rejected_) return "a hook rejected it";
+  if (phase_ == Phase::kRuns && !session_.is_unchanged_by_error())
+    return "what failed may have changed the state";
+  if (phase_ != Phase::kTellsHooks) return nullptr;
+  const auto rest =
+      std::span(hooks_).subspan(std::min(num_told_ + (stop_is_pending ? 1 : 0), hooks_.size()));
+  const auto is_before_savers = [](const HookHandle& hook) {
+    return hook->place() == HookPlace::kAsGiven;
+  };
+  return std::ranges::any_of(rest, is_before_savers) ? "a hook has not accepted it" : nullptr;
 }
 
 std::string HookedSession::activity() const {

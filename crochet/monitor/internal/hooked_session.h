@@ -38,10 +38,18 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   void set_before_savers(BeforeSavers call) { before_savers_ = std::move(call); }
   // What the hooks do in the background now: "saving step 200".
   std::string activity() const;
+  // Null if the state is certain to be that of a completed step, which all hooks before the savers
+  // have seen and none has rejected; otherwise why it must not be saved. A hook that throws in
+  // after_run may have meant to reject the step, unless a stop is pending, whose consequence the
+  // error may be.
+  const char* reason_not_to_save(bool stop_is_pending) const;
   // The smallest step at which a hook will stop the run.
   std::optional<int64_t> last_step() const;
 
  private:
+  // Where the last run is, or where it threw.
+  enum class Phase { kAsksHooks, kRuns, kTellsHooks, kDone };
+
   // For a session that is closed or should stop.
   [[noreturn]] void throw_refused() const;
   // Keeps the arguments of the caller, with its names resolved.
@@ -68,6 +76,9 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   const HookList& hooks_;
   StopState& stop_;
   BeforeSavers before_savers_;
+  Phase phase_ = Phase::kDone;
+  size_t num_told_ = 0;    // The hooks before this one have returned from after_run.
+  bool rejected_ = false;  // A hook rejected the last step.
   bool closed_ = false;
   bool warned_of_no_saver_ = false;
   Output global_step_;  // Unset until a hook asks for it.

@@ -104,6 +104,8 @@ void RecoverableSession::recover(std::exception_ptr error) {
 }
 
 void RecoverableSession::replace_session(std::exception_ptr error) {
+  // The session stays, so that its last step may be saved.
+  if (inner_ && pending_signal() != 0) std::rethrow_exception(error);
   if (inner_) {
     const int64_t start = options_.start_step ? options_.start_step() : 0;
     failed_step_ = std::max(failed_step_, start + runs_);

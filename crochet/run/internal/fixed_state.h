@@ -5,12 +5,14 @@
 #include <memory>
 #include <utility>
 
+#include "crochet/base/internal/dynamic_type.h"
+#include "crochet/session/held_generators.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0::internal {
 
 // An object, but one that refuses a state with another number of entries, or other keys.
-class FixedState final : public Saveable {
+class FixedState final : public Saveable, public HoldableState {
  public:
   explicit FixedState(std::shared_ptr<Saveable> object) : object_(std::move(object)) {}
 
@@ -18,8 +20,13 @@ class FixedState final : public Saveable {
   CapturedState capture() const override { return object_->capture(); }
   std::optional<Rows> rows() const override { return object_->rows(); }
   void restore(const TensorMap& state) override;
+  bool has_generators() const override { return held() != nullptr && held()->has_generators(); }
+  std::shared_ptr<void> hold() override { return held()->hold(); }
 
  private:
+  // Null for an object that is no random generator.
+  HoldableState* held() const { return dynamic_as<HoldableState>(object_.get()); }
+
   const std::shared_ptr<Saveable> object_;
 };
 

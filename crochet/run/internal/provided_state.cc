@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/local/checked_copies.h"
 #include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/parallel_copier.h"
@@ -80,6 +81,14 @@ class SavingVisitor final : public ListingVisitor {
 
   const std::vector<Array>& arrays() const { return arrays_; }
   const std::vector<std::pair<std::string, Columns>>& all_columns() const { return columns_; }
+  std::vector<HoldableState*> generators() const {
+    std::vector<HoldableState*> generators;
+    for (const auto& [name, object] : objects_)
+      if (auto* const state = dynamic_as<HoldableState>(object.get());
+          state != nullptr && state->has_generators())
+        generators.push_back(state);
+    return generators;
+  }
   // With copies that are still being made only if they may be.
   CapturedState object_states(bool in_background) const {
     CapturedState states;
@@ -379,6 +388,22 @@ ProvidedState::~ProvidedState() = default;
 TensorMap ProvidedState::save() const { return copy(Guarded::kNow).tensors; }
 
 CapturedState ProvidedState::capture() const { return copy(Guarded::kInBackground); }
+
+std::shared_ptr<void> ProvidedState::hold() {
+  SavingVisitor visitor(name_);
+  Tracker here(&graph_, &visitor, "", 0);
+  visit_(here);
+  auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  for (HoldableState* const generator : visitor.generators()) held->push_back(generator->hold());
+  return held;
+}
+
+bool ProvidedState::has_generators() const {
+  SavingVisitor visitor(name_);
+  Tracker here(&graph_, &visitor, "", 0);
+  visit_(here);
+  return !visitor.generators().empty();
+}
 
 CapturedState ProvidedState::copy(Guarded guarded) const {
   if (num_unread_ > 0)

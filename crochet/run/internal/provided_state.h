@@ -14,6 +14,7 @@
 
 #include "crochet/engines/local/copy_memory.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/session/held_generators.h"
 #include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0 {
@@ -25,7 +26,7 @@ namespace internal {
 // The state of a value whose structure may change: its parts are listed at each save, and their
 // arrays copied by several threads to memory that is kept; at a restore they are made first.
 // capture() guards arrays with a WriteFence, and copies only those that are written to.
-class ProvidedState final : public PartedSaveable {
+class ProvidedState final : public PartedSaveable, public HoldableState {
  public:
   using Visit = std::function<void(Tracker& here)>;
 
@@ -39,6 +40,9 @@ class ProvidedState final : public PartedSaveable {
   std::vector<StatePart> parts_for(const StoredParts& stored) const override;
   std::vector<StatePart> present_parts(const StoredParts& stored) const override;
   void restore_parts(const StoredParts& stored, PartValues& values) override;
+
+  std::shared_ptr<void> hold() override;
+  bool has_generators() const override;
 
   // The progress of the first Epochs that the value owns now; unset if it owns none.
   std::optional<double> epochs() const;

@@ -22,6 +22,7 @@
 #include "crochet/run/internal/distribution_state.h"
 #include "crochet/run/internal/generator_state.h"
 #include "crochet/run/internal/type_shapes.h"
+#include "crochet/session/held_generators.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0::internal {
@@ -75,7 +76,11 @@ std::shared_ptr<Saveable> saveable_generator(T& value) {
       throw_bad_generator_state();
     value = restored;
   };
-  return make_saveable([&value, state_of] { return TensorMap{{"", state_of(value)}}; }, restore);
+  return make_generator_saveable(
+      [&value, state_of] {
+        return TensorMap{{"", state_of(value)}};
+      },
+      restore, [&value] { return hold_copy(value); });
 }
 
 // The text that a distribution writes: its parameters, and numbers that it keeps for the next call.
@@ -112,11 +117,11 @@ std::shared_ptr<Saveable> saveable_distribution(T& value, const std::string& nam
       warn_of_parameters(name, text_of(others), text_of(own));
     value = restored;
   };
-  return make_saveable(
+  return make_generator_saveable(
       [&value, text_of] {
         return TensorMap{{"", Tensor::scalar(text_of(value))}};
       },
-      restore);
+      restore, [&value] { return hold_copy(value); });
 }
 
 CROCHET_EXPORT std::shared_ptr<Saveable> saveable_string(std::string& value);

@@ -161,20 +161,84 @@ def lose_sessions():
     session.run, session.run_step_fn, session._check_stop = run, run_step_fn, check_stop
 
 
+class ToldHook:
+    """A hook, of which the session notes whether it has seen a step."""
+
+    def __init__(self, session, number, hook):
+        self.session, self.number, self.hook = session, number, hook
+
+    def __getattr__(self, name):
+        return getattr(self.hook, name)
+
+    def after_run(self, run_context, run_values):
+        self.session.told = self.number
+        try:
+            self.hook.after_run(run_context, run_values)
+        finally:
+            self.session.is_rejected = getattr(run_context, "is_rejected", False)
+
+
+def is_at_a_step(session):
+    while session is not None and not isinstance(session, ms._HookedSession):
+        session = session._sess
+    if session is None or session.is_rejected or session.phase == "runs":
+        return False
+    rest = session._hooks[session.told + 1:] if session.phase == "tells" else []
+    return all(isinstance(hook.hook, hooks.CheckpointSaverHook) for hook in rest)
+
+
+@documented("an error that ends the run while a stop is pending")
+def note_phases():
+    hooked, wrapped = ms._HookedSession, ms._WrappedSession
+    init, ask, run_hooked, run_wrapped = hooked.__init__, hooked._call_hook_before_run, hooked.run, wrapped.run
+
+    def note_hooks(self, session, given):
+        init(self, session, [ToldHook(self, i, hook) for i, hook in enumerate(given)])
+        self.phase, self.told, self.is_rejected = "done", -1, False
+
+    def note_asking(self, *args):
+        self.phase = "asks"
+        feeds = ask(self, *args)
+        self.phase = "runs"
+        return feeds
+
+    def note_telling(self, *args, **kwargs):
+        values = run_wrapped(self, *args, **kwargs)
+        if isinstance(self, hooked):
+            self.phase, self.told = "tells", -1
+        return values
+
+    def note_done(self, *args, **kwargs):
+        values = run_hooked(self, *args, **kwargs)
+        self.phase = "done"
+        return values
+
+    hooked.__init__, hooked._call_hook_before_run, hooked.run = note_hooks, note_asking, note_done
+    wrapped.run = note_telling
+
+
 @documented("if an `end` fails, those of later hooks are skipped", "a second `close` calls `end` again and fails")
 def end_all_hooks():
     def close_internal(self, exception_type=None):
         if self._sess is None:
             return
         first = getattr(self._sess, "loss", None)
+        session = self._coordinated_creator.tf_sess
         if first is None and not exception_type:
-            for hook in self._hooks:
-                try:
-                    hook.end(self._coordinated_creator.tf_sess)
-                except Exception as error:
-                    first = first or error
+            for call in ("before_end", "end"):
+                for hook in self._hooks:
+                    try:
+                        getattr(hook, call, lambda session: None)(session)
+                    except Exception as error:
+                        first = first or error
         elif exception_type:
             first = None
+            if STOP.requested and is_at_a_step(self._sess):
+                for hook in self._hooks:
+                    try:
+                        getattr(hook, "before_end", lambda session: None)(session)
+                    except Exception:
+                        pass  # It is logged.
         try:
             self._sess.close()
         except Exception as error:
@@ -191,7 +255,8 @@ def end_all_hooks():
 @documented("the save at the creation of a session also follows a restore",
             "the wish of a listener to stop, after the save at the creation of a session, is dropped",
             "a step whose save failed is not saved at the end either",
-            "a run that `NanTensorHook` stops without an error saves the NaN")
+            "a run that `NanTensorHook` stops without an error saves the NaN",
+            "the last save comes in the order of the hooks")
 def save_what_is_missing():
     saver = hooks.CheckpointSaverHook
     original_save, original_after_run, original_nan = saver._save, saver.after_run, hooks.NanTensorHook.after_run
@@ -220,22 +285,27 @@ def save_what_is_missing():
         if not self.is_rejected:
             original_after_run(self, run_context, run_values)
 
-    def end(self, session):
+    def before_end(self, session):
+        self.has_failed = True
         step = step_of(self, session)
         if not self.is_rejected and step != self.saved_step:
             self._save(session, step)
+        self.has_failed = False
+
+    def end(self, session):
+        if self.has_failed:
+            return
+        step = step_of(self, session)
         for listener in self._listeners:
             listener.end(session, step)
 
     def reject(self, run_context, run_values):
-        before = run_context.stop_requested
-        original_nan(self, run_context, run_values)
-        if hooks.np.isnan(run_values.results) and not self._fail_on_nan_loss:
+        if hooks.np.isnan(run_values.results):
             run_context.is_rejected = True
-        return before
+        original_nan(self, run_context, run_values)
 
     saver._save, saver.after_create_session = save, after_create_session
-    saver.after_run, saver.end = after_run, end
+    saver.after_run, saver.before_end, saver.end = after_run, before_end, end
     hooks.NanTensorHook.after_run = reject
 
 
@@ -246,6 +316,7 @@ def order(given, saver):
 
 def apply():
     keep_requests()
+    note_phases()
     stop_at_a_target_that_is_reached()
     lose_sessions()
     end_all_hooks()

@@ -28,6 +28,7 @@
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_after_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/run/fixed.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -242,7 +243,7 @@ class GeneratorsTest : public LoopEndTest {
     Loop loop(std::move(options));
     loop.track("sum", sum);
     loop.track("generator", generator);
-    loop.track("several", fixed(several));
+    loop.track("several", crochet::fixed(several));
     loop.scalar("noise", [&] { return static_cast<double>(generator()) + several[1](); });
     loop.run([&](Step& step) {
       sum += static_cast<double>(generator() % 1000) + static_cast<double>(several[1]() % 1000);

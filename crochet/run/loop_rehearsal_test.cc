@@ -101,7 +101,7 @@ TEST_F(LoopRehearsalTest, NamesAValueOfAnotherSize) {
         });
       },
       ThrowsMessage<FailedPreconditionError>(
-          HasSubstr("\"seen\" differs: int64 [1] and int64 [2]")));
+          HasSubstr("\"seen\" differs: int64 [1] = 2 and int64 [2]")));
 }
 
 // A reader at its end must not look as if nothing differed.

@@ -133,9 +133,9 @@ INSTANTIATE_TEST_SUITE_P(
                          .in_the_middle = [](Step&) { throw 7; },
                          .last_saved = 3,
                          .throws = true},
+                    // A stop is pending then, as step 4 is the last one.
                     Exit{.name = "AHookThrows",
                          .in_a_hook = [] { throw DataLossError("broken"); },
-                         .last_saved = 3,
                          .throws = true},
                     Exit{.name = "ASignalComesAndTheBodyThrows",
                          .in_the_middle =

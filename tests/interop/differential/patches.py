@@ -183,7 +183,7 @@ def is_at_a_step(session):
         session = session._sess
     if session is None or session.is_rejected or session.phase == "runs":
         return False
-    rest = session._hooks[session.told + 1:] if session.phase == "tells" else []
+    rest = session._hooks[session.told + 1:] if session.phase == "reports" else []
     return all(isinstance(hook.hook, hooks.CheckpointSaverHook) for hook in rest)
 
 
@@ -205,7 +205,7 @@ def note_phases():
     def note_telling(self, *args, **kwargs):
         values = run_wrapped(self, *args, **kwargs)
         if isinstance(self, hooked):
-            self.phase, self.told = "tells", -1
+            self.phase, self.told = "reports", -1
         return values
 
     def note_done(self, *args, **kwargs):

@@ -81,7 +81,7 @@ class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
   std::optional<MetricPoint> newest(int64_t step, const FetchValues& values);
   void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
   void note_improvement();
-  // Unset if the last value is no reason to stop.
+  // Unset if the last value gives no reason to stop.
   std::optional<std::string> reason_to_stop() const;
 
   EarlyStoppingMetric metric_;

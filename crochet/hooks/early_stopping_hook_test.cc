@@ -132,7 +132,7 @@ TEST(EarlyStoppingHookTest, KeepsItsPatienceAcrossARestart) {
   EXPECT_EQ(second->best_step(), 2);
 }
 
-TEST(EarlyStoppingHookTest, ItsStateTellsWhetherTheRunIsFinished) {
+TEST(EarlyStoppingHookTest, HasTheStateThatShowsWhetherTheRunIsFinished) {
   EXPECT_EQ(stop_if_no_increase_hook("metric", 1).saveables().size(), 4);
   EXPECT_EQ(stop_if_higher_hook("metric", 1).saveables().size(), 2);
 }

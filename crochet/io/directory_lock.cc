@@ -41,8 +41,8 @@ constexpr std::chrono::milliseconds kMoment(100);
 
 constexpr uint64_t kMaxHolderBytes = 4096;
 
-// The line that the holder of the lock wrote, or a process that died as its holder. Empty if there
-// is none; the holder may still be writing it.
+// The line that the holder of the lock wrote, or a process that died as its holder. Empty without one;
+// the holder may still be writing it.
 std::string holder_of(FileSystem& files, const std::string& path) {
   try {
     const std::string content = internal::read_untrusted_file(files, path, kMaxHolderBytes);
@@ -101,7 +101,7 @@ struct DirectoryLock::Held {
   const Kind kind;
   std::atomic<bool> has_run = false;
 
-  // The run ends: nobody need be told later that it died.
+  // The run ends: a later one must not report that it died.
   void end_run() noexcept {
     try_or_log([this] { return path + "/.lock: that the run has ended cannot be recorded"; },
                [this] {

@@ -475,7 +475,7 @@ TEST_F(MonitoredSessionTest, FailsWithTheErrorOfAThreadIfAHookFailsDuringCreatio
   EXPECT_THAT(first_->errors, ElementsAre("the cause"));
 }
 
-// Notes whether it was told of the error.
+// Notes whether on_error was called.
 class ToldHook final : public SessionRunHook {
  public:
   explicit ToldHook(bool& told) : told_(told) {}

@@ -113,10 +113,10 @@ struct LoopOptions {
   // it. By default, such a run makes no further step however often it is started. To continue a run
   // that reached its last step, set a higher one.
   bool continue_finished = false;
-  // Rehearses a resume before the first step: makes so many steps twice from the same state, the
-  // second time from a checkpoint of it, as a process that is started again would, and ends the run
-  // with a FailedPreconditionError that names the first tracked value that differs then. The run
-  // begins as if nothing had happened, except for what the body does to what is not tracked. It
+  // Rehearses a resume before the first step: makes this number of steps twice from the same state,
+  // the second time from a checkpoint of it, as a process that is started again would, and ends the
+  // run with a FailedPreconditionError that names the first tracked value that differs then. The
+  // run begins as if nothing had happened, except for what the body does to what is not tracked. It
   // takes that time at each start; `crochet rehearse` tests the whole program instead. Needs a
   // checkpoint_dir, which must have room for three checkpoints more. Not with a group. 0: none.
   int64_t rehearsal_steps = 0;

@@ -163,7 +163,7 @@ TEST_F(LoopEndTest, AHigherLastStepContinuesTheRun) {
   EXPECT_EQ(run(to(9)).last_step, 9);
 }
 
-TEST_F(LoopEndTest, NumStepsAreSoManyMoreAtEachStart) {
+TEST_F(LoopEndTest, NumStepsAreMadeAtEachStart) {
   const auto five = [&] { return options({StopAtStepHook({.num_steps = 5})}); };
   EXPECT_EQ(run(five()).last_step, 5);
   EXPECT_EQ(run(five()).last_step, 10);

@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/log_lazily.h"
-#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/path.h"
@@ -32,8 +32,10 @@ class Checkpoints {
                 .files = &files}) {}
   ~Checkpoints() {
     const auto what = [] { return "removing the checkpoints of a rehearsal"; };
-    for (const char* const name : {kStart, kStraight, kResumed})
-      try_or_log(what, [&] { remove_checkpoint(files_, prefix_ + name); });
+    try_or_log(what, [&] {
+      CheckpointDirectory::to_save_in(files_, directory_of(prefix_))
+          .remove({prefix_ + kStart, prefix_ + kStraight, prefix_ + kResumed});
+    });
     try_or_log(what, [&] {
       if (files_.exists(prefix_)) files_.remove(prefix_);
     });

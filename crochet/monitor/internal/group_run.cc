@@ -204,7 +204,7 @@ void GroupRun::check_data(const std::vector<Report>& reports) {
   ends_at_ = last;
   recovery_is_agreed_ = true;
   throw AbortedError(fmt::format(
-      "the data of rank {} ended after step {}, and other ranks have gone on: all go back to a "
+      "the data of rank {} ended after step {}, and other ranks have continued: all go back to a "
       "checkpoint, to end together at step {}; without one, each rank needs data for the same "
       "number of steps",
       first - reports.begin(), first->step, last));

@@ -90,7 +90,7 @@ class CROCHET_EXPORT GroupRun {
   static int signal_of(const std::vector<Report>& reports);
   static void grant(const std::optional<StopRequest>& wish, StopState& stop);
   static std::string describe(const Report& report);
-  // Throws: AbortedError if the data of a rank ended, and other ranks have gone on.
+  // Throws: AbortedError if the data of a rank ended, and other ranks have continued.
   void check_data(const std::vector<Report>& reports);
   void grant_end_of_data(StopState& stop) const;
   bool is_agreement_due(int64_t step) const;

@@ -24,7 +24,7 @@ class FixedState final : public Saveable, public HoldableState {
   std::shared_ptr<void> hold() override { return held()->hold(); }
 
  private:
-  // Null for an object that is no random generator.
+  // Null unless the object is a random generator, or may have some.
   HoldableState* held() const { return dynamic_as<HoldableState>(object_.get()); }
 
   const std::shared_ptr<Saveable> object_;

@@ -41,8 +41,8 @@ constexpr std::chrono::milliseconds kMoment(100);
 
 constexpr uint64_t kMaxHolderBytes = 4096;
 
-// The line that the holder of the lock wrote, or a process that died as its holder. Empty without one;
-// the holder may still be writing it.
+// The line that the holder of the lock wrote, or a process that died as its holder. Empty without
+// one; the holder may still be writing it.
 std::string holder_of(FileSystem& files, const std::string& path) {
   try {
     const std::string content = internal::read_untrusted_file(files, path, kMaxHolderBytes);
@@ -158,36 +158,36 @@ class DirectoryLock::AllHeld {
 DirectoryLock::DirectoryLock(std::shared_ptr<Held> held, bool is_of_run)
     : held_(std::move(held)), is_of_run_(is_of_run) {}
 
-DirectoryLock::DirectoryLock(FileSystem& files, const std::string& given, Kind kind) {
-  const std::string directory = files.fixed_path(given);
-  files.create_directories(directory);
-  const std::shared_ptr<Directory> opened = files.open_directory(directory);
-  const std::string path = join_path(directory, ".lock");
+DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory, Kind kind) {
+  const std::string fixed = files.fixed_path(directory);
+  files.create_directories(fixed);
+  const std::shared_ptr<Directory> opened = files.open_directory(fixed);
+  const std::string path = join_path(fixed, ".lock");
   held_ = AllHeld::instance().find(opened->identity());
   if (held_ && !held_->lock->is_held()) held_.reset();
   if (!held_) {
     if (auto lock = lock_or_null(*opened, path, kind)) {
-      held_ = std::make_shared<Held>(files, directory, opened, std::move(lock), kind);
+      held_ = std::make_shared<Held>(files, fixed, opened, std::move(lock), kind);
       AllHeld::instance().add(held_);
     }
   }
   const std::string holder = holder_of(*opened, path);
   if (!held_)
-    throw FailedPreconditionError(fmt::format("{}: another run holds its lock: {}", directory,
+    throw FailedPreconditionError(fmt::format("{}: another run holds its lock: {}", fixed,
                                               holder.empty() ? "unknown holder" : holder));
   if (held_->has_run.exchange(true)) {
     held_.reset();
     throw FailedPreconditionError(fmt::format(
         "{}: this process already holds its lock, for another Loop, run or checkpoint hook: each "
         "needs a directory of its own",
-        directory));
+        fixed));
   }
   is_of_run_ = true;
   if (!holder.empty())
     log_warning(
         fmt::format("{}: the last run here did not end by itself: its process ({}) was killed, "
                     "crashed or exited",
-                    directory, holder));
+                    fixed, holder));
   write_holder(*held_->lock, path);
 }
 

@@ -102,7 +102,7 @@ std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
 class Loop::OwnHook final : public SessionRunHook {
  public:
   // Requires: the loop outlives this.
-  OwnHook(Loop& loop, Operation train) : loop_(loop), train_(std::move(train)) {}
+  OwnHook(Loop& loop, Operation train) : loop_(loop), train_(train) {}
 
   // Not earlier: a run that is finished makes no step.
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {

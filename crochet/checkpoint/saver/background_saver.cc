@@ -71,10 +71,10 @@ void request_stop(const std::optional<std::stop_source>& source) {
 // All that its end needs is allocated when it is made: on the thread that saves, memory may be
 // short.
 struct BackgroundSaver::Job {
-  Job(SaveSource its_source, const SavePromise& its_promise, std::shared_ptr<void> its_announcement)
+  Job(SaveSource its_source, SavePromise its_promise, std::shared_ptr<void> its_announcement)
       : announcement(std::move(its_announcement)),
         source(std::move(its_source)),
-        promise(its_promise),
+        promise(std::move(its_promise)),
         done{promise.ticket()} {}
 
   // Announces the job to the publisher until it has ended. First: it is destroyed last.

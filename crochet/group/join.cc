@@ -10,11 +10,12 @@
 
 namespace crochet::inline v0 {
 
-std::shared_ptr<Group> join_group(const JoinOptions& options) {
+std::shared_ptr<Group> join_group(const JoinGroupOptions& options) {
   return join_group(GroupEnvironment::from_environment(), options);
 }
 
-std::shared_ptr<Group> join_group(const GroupEnvironment& environment, const JoinOptions& options) {
+std::shared_ptr<Group> join_group(const GroupEnvironment& environment,
+                                  const JoinGroupOptions& options) {
   if (environment.size == 1) return std::make_shared<SingleGroup>();
   environment.master_address();  // Throws if a part of it is missing.
   if (environment.uses_agent_store)

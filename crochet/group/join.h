@@ -12,7 +12,7 @@
 
 namespace crochet::inline v0 {
 
-struct JoinOptions {
+struct JoinGroupOptions {
   // The most seconds that a call of the group waits for the other ranks, unless it has a limit of
   // its own.
   double timeout_secs = 1800;
@@ -50,8 +50,8 @@ struct JoinOptions {
 // there; UnavailableError, which names the rank and the address, if it cannot listen, or reach rank
 // 0 in time; AlreadyExistsError, which names the other job, if the port is another job's, or if
 // another process was this rank of this generation.
-CROCHET_EXPORT std::shared_ptr<Group> join_group(const JoinOptions& options = {});
+CROCHET_EXPORT std::shared_ptr<Group> join_group(const JoinGroupOptions& options = {});
 CROCHET_EXPORT std::shared_ptr<Group> join_group(const GroupEnvironment& environment,
-                                                 const JoinOptions& options = {});
+                                                 const JoinGroupOptions& options = {});
 
 }  // namespace crochet::inline v0

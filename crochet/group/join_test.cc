@@ -22,9 +22,10 @@ template <int kSize>
 class SocketRanks final : public JoinedRanks<kSize> {
  public:
   SocketRanks()
-      : JoinedRanks<kSize>([](const GroupEnvironment& environment, const JoinOptions& options) {
-          return join_group(environment, options);
-        }) {}
+      : JoinedRanks<kSize>(
+            [](const GroupEnvironment& environment, const JoinGroupOptions& options) {
+              return join_group(environment, options);
+            }) {}
 };
 
 using AllSocketRanks = testing::Types<SocketRanks<1>, SocketRanks<2>, SocketRanks<4>>;

@@ -15,7 +15,7 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-GroupOptions group_options(const Membership& self, const JoinOptions& options) {
+GroupOptions group_options(const Membership& self, const JoinGroupOptions& options) {
   return {.rank = self.rank,
           .size = self.size,
           .name = self.job,
@@ -44,7 +44,7 @@ MeetingPlace MeetingPlace::parse(std::string_view message) {
   return place;
 }
 
-Membership membership_of(const GroupEnvironment& environment, const JoinOptions& options) {
+Membership membership_of(const GroupEnvironment& environment, const JoinGroupOptions& options) {
   return {.job = environment.job.empty() ? "job" : environment.job,
           .generation = options.generation.value_or(environment.restart_count),
           .rank = environment.rank,
@@ -62,7 +62,7 @@ OpenPlace open_place() {
 }
 
 std::shared_ptr<Group> serve_group(const Membership& self, Socket listener,
-                                   const JoinOptions& options) {
+                                   const JoinGroupOptions& options) {
   return std::make_shared<SocketGroup>(std::make_unique<RankWatch>(self, std::move(listener)),
                                        group_options(self, options));
 }
@@ -74,7 +74,7 @@ std::unique_ptr<RankWatch> reach_watch(const Membership& self,
 }
 
 std::shared_ptr<Group> reach_group(const Membership& self, const MeetingPlace& place,
-                                   const JoinOptions& options) {
+                                   const JoinGroupOptions& options) {
   Membership member = self;
   member.nonce = place.nonce;
   const double secs = options.connect_timeout_secs;

@@ -25,7 +25,7 @@ struct MeetingPlace {
 };
 
 CROCHET_EXPORT Membership membership_of(const GroupEnvironment& environment,
-                                        const JoinOptions& options);
+                                        const JoinGroupOptions& options);
 
 // The socket of rank 0, on a free port, and where the others find it.
 struct OpenPlace {
@@ -36,9 +36,9 @@ CROCHET_EXPORT OpenPlace open_place();
 
 // The group of rank 0, and of the others.
 CROCHET_EXPORT std::shared_ptr<Group> serve_group(const Membership& self, Socket listener,
-                                                  const JoinOptions& options);
+                                                  const JoinGroupOptions& options);
 CROCHET_EXPORT std::shared_ptr<Group> reach_group(const Membership& self, const MeetingPlace& place,
-                                                  const JoinOptions& options);
+                                                  const JoinGroupOptions& options);
 
 // Only the watch of another rank.
 CROCHET_EXPORT std::unique_ptr<RankWatch> reach_watch(const Membership& self,

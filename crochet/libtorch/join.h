@@ -11,7 +11,7 @@
 
 namespace crochet::inline v0::libtorch {
 
-using crochet::JoinOptions;
+using JoinOptions = JoinGroupOptions;
 
 // The same as crochet::join_group, also where torchrun serves a store of LibTorch at MASTER_ADDR
 // and MASTER_PORT: there rank 0 listens on a free port, and passes its address on in that store. A

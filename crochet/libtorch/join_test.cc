@@ -27,9 +27,10 @@ template <int kSize>
 class TorchRanks final : public JoinedRanks<kSize> {
  public:
   TorchRanks()
-      : JoinedRanks<kSize>([](const GroupEnvironment& environment, const JoinOptions& options) {
-          return libtorch::join(environment, options);
-        }) {}
+      : JoinedRanks<kSize>(
+            [](const GroupEnvironment& environment, const JoinGroupOptions& options) {
+              return libtorch::join(environment, options);
+            }) {}
 };
 
 // Ranks of torchrun, which serves a store.
@@ -37,7 +38,7 @@ template <int kSize>
 class AgentRanks final : public JoinedRanks<kSize> {
  public:
   AgentRanks()
-      : JoinedRanks<kSize>([this](GroupEnvironment environment, const JoinOptions& options) {
+      : JoinedRanks<kSize>([this](GroupEnvironment environment, const JoinGroupOptions& options) {
           environment.uses_agent_store = true;
           environment.restart_count = environment.master_port.value_or(0);  // Of each run.
           environment.master_port = libtorch::port_of(*agent_);
@@ -56,7 +57,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(LibTorch, GroupContract, AllTorchRanks);
 class AgentStoreTest : public testing::Test {
  protected:
   std::shared_ptr<Group> join(int rank, int64_t restart_count,
-                              const JoinOptions& options = {}) const {
+                              const JoinGroupOptions& options = {}) const {
     GroupEnvironment environment = environment_of(rank, 2, libtorch::port_of(*agent_));
     environment.uses_agent_store = true;
     environment.restart_count = restart_count;

@@ -32,8 +32,8 @@ inline GroupEnvironment environment_of(int rank, int size, uint16_t port) {
 template <int kSize>
 class JoinedRanks : public GroupContractRanks {
  public:
-  using Join =
-      std::function<std::shared_ptr<Group>(const GroupEnvironment&, const JoinOptions& options)>;
+  using Join = std::function<std::shared_ptr<Group>(const GroupEnvironment&,
+                                                    const JoinGroupOptions& options)>;
 
   explicit JoinedRanks(Join join) : join_(std::move(join)) {}
 

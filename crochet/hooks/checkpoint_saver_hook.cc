@@ -305,7 +305,7 @@ void CheckpointSaverHook::note_metrics(int64_t step) {
 }
 
 void CheckpointSaverHook::on_error(std::exception_ptr) {
-  const bool has_begun = saver_ != nullptr && locks_;
+  const bool has_begun = locks_ != nullptr;
   release();
   if (has_begun) log_info(saver().newest_text());
 }

@@ -50,12 +50,11 @@ class TrackTest : public testing::Test {
   // Saves what is tracked after one step.
   void save(
       const Track& track, const std::function<void()>& body = [] {}) {
-    Loop loop(options());
+    LoopOptions one_step = options();
+    one_step.hooks = {StopAtStepHook({.last_step = 1})};
+    Loop loop(one_step);
     track(loop);
-    loop.run([&](Step& step) {
-      body();
-      step.request_stop("one step");
-    });
+    loop.run(body);
   }
   void restore(const Track& track) {
     Loop loop(options());
@@ -246,13 +245,11 @@ TEST_F(TrackTest, NamesABufferThatIsMadeOnlyInTheFirstStep) {
   LoopOptions allowed = options();
   allowed.restore.allow_surplus = {"net/table"};
   allowed.save_checkpoint_steps = 1;
+  allowed.hooks = {StopAtStepHook({.last_step = 3})};
   {
     Loop loop(allowed);
     loop.track("net", resumed);
-    loop.run([&](Step& step) {
-      resumed.grow(2 + step.number());
-      if (step.number() == 3) step.request_stop("enough");
-    });
+    loop.run([&](Step& step) { resumed.grow(2 + step.number()); });
     EXPECT_TRUE(resumed.linear->weight.equal(net.linear->weight));
   }
   // Also after its size changed.

@@ -441,9 +441,10 @@ void MonitoredSession::save_last_step() noexcept {
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
-  log_lazily(Severity::kError, [&] {
-    return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
-  });
+  if (life_ != nullptr || is_lost())  // Otherwise it has not begun.
+    log_lazily(Severity::kError, [&] {
+      return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
+    });
   save_last_step();
   if (options_.group_run) leave_group(error);
   for (size_t i = 0; i < num_begun_; ++i)

@@ -198,7 +198,7 @@ std::vector<Tensor> Columns::copies(const Lend& lend) const {
     } else if (Tensor::num_bytes(column.dtype, shape) <= Tensor::kInlineBytes) {
       places[i].to = copies.emplace_back(column.dtype, shape).writable_bytes().data();
     } else {
-      local::CopyMemory::Lent lent = lend(i, shape);
+      Lent lent = lend(i, shape);
       copies.push_back(std::move(lent.tensor));
       places[i].to = lent.data;
     }

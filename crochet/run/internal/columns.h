@@ -12,7 +12,6 @@
 
 #include "crochet/base/export.h"
 #include "crochet/engines/local/borrowed_array.h"
-#include "crochet/engines/local/copy_memory.h"
 #include "crochet/session/stored_parts.h"
 #include "crochet/tensor/tensor.h"
 
@@ -91,7 +90,11 @@ struct CROCHET_EXPORT Columns {
   // True if each element lists the same members.
   bool are_alike() const;
 
-  using Lend = std::function<local::CopyMemory::Lent(size_t column, const Shape& shape)>;
+  struct Lent {
+    Tensor tensor;    // With undefined contents.
+    std::byte* data;  // Its elements.
+  };
+  using Lend = std::function<Lent(size_t column, const Shape& shape)>;
   // Copies of the columns; large ones in memory that `lend` returns.
   // Throws: FailedPreconditionError if an element lists other members than it did before.
   std::vector<Tensor> copies(const Lend& lend) const;

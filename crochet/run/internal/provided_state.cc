@@ -369,7 +369,8 @@ void add_copies(const std::string& name, const Columns& columns, KeptMemory& mem
     return entry_name(name, columns.members.columns[i].full_name());
   };
   std::vector<Tensor> values = columns.copies([&](size_t i, const Shape& shape) {
-    return memory.of(name_of(i)).lend(columns.members.columns[i].dtype, shape);
+    auto lent = memory.of(name_of(i)).lend(columns.members.columns[i].dtype, shape);
+    return Columns::Lent{std::move(lent.tensor), lent.data};
   });
   for (size_t i = 0; i < values.size(); ++i) add(name_of(i), std::move(values[i]));
 }

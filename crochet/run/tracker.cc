@@ -208,7 +208,9 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
 
 void Tracker::add_own_setting(std::shared_ptr<Saveable> object) {
   add_own_object(object);
-  if (visitor_ == nullptr)
+  // A part of a value whose structure may change, or of an element of a sequence, may be gone by
+  // the start.
+  if (visitor_ == nullptr && members_ == nullptr)
     internal::InitialValues::of(*graph_).add(prefix_, [object] { return object->save().at(""); });
 }
 

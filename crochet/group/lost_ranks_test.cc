@@ -43,6 +43,7 @@ struct Shared {
   std::atomic<bool> is_over = false;
 };
 
+// Sleeps are real where the kernel stops another process: that one cannot have a fake clock.
 class LostRanksTest : public testing::Test {
  protected:
   LostRanksTest() {
@@ -222,6 +223,7 @@ TEST_F(LostRanksTest, ASuspendedRankIsWaitedFor) {
   const pid_t chief = start(0, 2, [this](Group& group) { return make_steps(group, *shared_); });
   wait_for_steps(0, 5);
   ::kill(other, SIGSTOP);
+  // Longer than a dead rank would stay unnoticed.
   Clock::real().sleep_for(std::chrono::milliseconds(5500));
   ::kill(other, SIGCONT);
   wait_for_steps(1, shared_->num_steps[1] + 5);

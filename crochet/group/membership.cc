@@ -42,6 +42,14 @@ std::string describe(const Membership& chief) {
                      escape_name(chief.process));
 }
 
+// A greeting and its reply have one form.
+std::string encoded(std::string_view kind, int64_t number, const Membership& member) {
+  MessageWriter writer;
+  writer.text(kind).number(number);
+  write(writer, member);
+  return writer.take();
+}
+
 }  // namespace
 
 std::string Membership::who() const {
@@ -49,10 +57,7 @@ std::string Membership::who() const {
 }
 
 std::string Greeting::encode() const {
-  MessageWriter writer;
-  writer.text(kGreeting).number(static_cast<int64_t>(purpose));
-  write(writer, member);
-  return writer.take();
+  return encoded(kGreeting, static_cast<int64_t>(purpose), member);
 }
 
 Greeting Greeting::parse(std::string_view message) {
@@ -63,12 +68,7 @@ Greeting Greeting::parse(std::string_view message) {
   return greeting;
 }
 
-std::string Reply::encode() const {
-  MessageWriter writer;
-  writer.text(kReply).number(static_cast<int64_t>(verdict));
-  write(writer, chief);
-  return writer.take();
-}
+std::string Reply::encode() const { return encoded(kReply, static_cast<int64_t>(verdict), chief); }
 
 Reply Reply::parse(std::string_view message) {
   MessageReader reader = open(message, kReply);

@@ -48,7 +48,7 @@ class CROCHET_EXPORT C10dStore {
   ~C10dStore();
 
   void set(const std::string& key, std::string_view value);
-  // The value, as soon as there is one; unset if there is none after `timeout`, which may be 0.
+  // The value, once the key has one; unset if it still has none after `timeout`, which may be 0.
   std::optional<std::string> get(const std::string& key, Clock::Duration timeout);
   // Adds to a number, which is 0 at first, at once for all ranks. Returns the sum.
   int64_t add(const std::string& key, int64_t amount);

@@ -38,7 +38,7 @@ class Classes {
     std::unique_ptr<Base> (*make)();
     void (*track)(Tracker& here, Base& object);
   };
-  // Null if there is none.
+  // The entry of the object's class, or null.
   const Entry* of(const Base& object) const {
     return find([&](const Entry& each) { return each.is_class_of(object); });
   }

@@ -445,7 +445,7 @@ class RestorePlan {
     for (const StatePart& part : parts) by_key.emplace(part.key, &part);
     return by_key;
   }
-  // The part that an entry of the checkpoint is, or belongs to; null if there is none.
+  // The part that an entry of the checkpoint is, or belongs to, or null.
   static const StatePart* owner_in(const PartsByKey& parts, const std::string& entry) {
     if (const auto found = parts.find(entry); found != parts.end()) return found->second;
     for (size_t end = entry.rfind('/'); end != std::string::npos;

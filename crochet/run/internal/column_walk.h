@@ -25,7 +25,7 @@ struct ColumnWalk {
   }
 
   // False, having listed nothing, if members are of another form, or the checkpoint has the
-  // elements one by one. `first` is an element, or if there is none, one like those that would be
+  // elements one by one. `first` is an element; of an empty sequence, one like those that would be
   // made; `resize` changes the number of elements, but in a plan.
   template <typename Here, typename T, typename Part, typename Resize>
   static bool list(Here& here, T& value, Part* first, const Resize& resize) {

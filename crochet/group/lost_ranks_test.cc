@@ -27,8 +27,8 @@ namespace crochet {
 namespace {
 
 using testing::AllOf;
-using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 using testing::ThrowsMessage;
 
 double secs_of(const std::function<void()>& call) {
@@ -36,6 +36,9 @@ double secs_of(const std::function<void()>& call) {
   call();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+// Above what a call takes by itself, and far below the limits that it must not wait for.
+constexpr double kBusyMachineSecs = 60;
 
 // Numbers that a test shares with its children.
 struct Shared {
@@ -84,7 +87,7 @@ int make_steps(Group& group, Shared& shared) {
 
 constexpr int kNoticed = 7;
 
-// Returns kNoticed if the call throws a RankFailedError of `rank` within five seconds.
+// Returns kNoticed if the call throws a RankFailedError of `rank` long before the limit.
 int expect_lost(Group& group, int rank) {
   int code = 0;
   const double secs = secs_of([&] {
@@ -95,7 +98,7 @@ int expect_lost(Group& group, int rank) {
       std::fprintf(stderr, "%s\n", error.what());
     }
   });
-  return secs < 5 ? code : 2;
+  return secs < kBusyMachineSecs ? code : 2;
 }
 
 // Rank 0 is in a step of its own all the while.
@@ -123,8 +126,9 @@ TEST_F(LostRanksTest, AKilledRankIsNoticedWhileOthersComputeAndWait) {
                                 AllOf(HasSubstr("rank 2 of 3 (pid " + std::to_string(killed)),
                                       HasSubstr("is lost: its process has ended"))));
               }),
-              testing::Lt(1));
-  EXPECT_THAT(log.lines(), Contains(HasSubstr("rank 2 of 3")));
+              testing::Lt(kBusyMachineSecs));
+  // Other threads may learn of it before the line is in the log.
+  wait_until("a line in the log", [&] { return log.contains("rank 2 of 3"); });
 }
 
 TEST_F(LostRanksTest, AKilledChiefIsNoticed) {
@@ -245,7 +249,7 @@ TEST_F(LostRanksTest, ASilentRankIsNamedWithinTheLimit) {
                       [&] { group.barrier(kTimeoutSecs); },
                       ThrowsMessage<DeadlineExceededError>(HasSubstr("for rank 1 of 3 in call 2")));
                 }),
-                testing::Lt(kTimeoutSecs + 2));
+                testing::Lt(kTimeoutSecs + kBusyMachineSecs));
   };
   std::thread other([&] {
     const std::shared_ptr<Group> group = join(2, 3);
@@ -302,7 +306,7 @@ class FaultyNetworkTest : public testing::Test {
         message = error.what();
       }
     });
-    EXPECT_LT(secs, kTimeoutSecs + 2);
+    EXPECT_LT(secs, kTimeoutSecs + kBusyMachineSecs);
     return message;
   }
 
@@ -342,11 +346,11 @@ TEST_F(FaultyNetworkTest, ALineThatEndsIsNoticedAtOnce) {
       [&](Group& group) {
         group.barrier();
         break_network([this] { network_.drop(); });
-        EXPECT_THAT(expect_error(group), HasSubstr("rank 1 of 2"));
+        EXPECT_THAT(expect_error(group), AllOf(HasSubstr("rank 1 of 2"), Not(HasSubstr("waited"))));
       },
       [&](Group& group) {
         meet(group);
-        EXPECT_THAT(expect_error(group), HasSubstr("rank 0 of 2"));
+        EXPECT_THAT(expect_error(group), AllOf(HasSubstr("rank 0 of 2"), Not(HasSubstr("waited"))));
       });
 }
 
@@ -361,7 +365,7 @@ TEST_F(FaultyNetworkTest, JoiningEndsWithinItsLimit) {
             ThrowsMessage<UnavailableError>(
                 HasSubstr("cannot reach rank 0 at 127.0.0.1:" + std::to_string(network_.port()))));
       }),
-      testing::Lt(2.5));
+      testing::Lt(kBusyMachineSecs));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
 
@@ -29,7 +31,8 @@ class CROCHET_EXPORT WaitLimit {
   // The longest that the caller may sleep until it calls is_over() again.
   Clock::Duration pause() const;
   Clock::Duration rest() const { return limit_ - used_; }
-  double waited_secs() const { return to_seconds(used_); }
+  // At most the limit.
+  double waited_secs() const { return to_seconds(std::min(used_, limit_)); }
 
  private:
   Clock& clock_;

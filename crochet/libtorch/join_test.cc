@@ -103,7 +103,7 @@ class FaultyAgentTest : public AgentStoreTest {
     EXPECT_THAT(call, ThrowsMessage<UnavailableError>(
                           AllOf(HasSubstr("rank 1 of 2"),
                                 HasSubstr("127.0.0.1:" + std::to_string(network_.port())))));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2500));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(1));
   }
   std::shared_ptr<Group> join_by_network() const {
     GroupEnvironment environment = environment_of(1, 2, network_.port());

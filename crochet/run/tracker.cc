@@ -193,7 +193,7 @@ void Tracker::add_own_array(local::BorrowedArray array) {
     internal::InitialValues::of(*graph_).add(prefix_, [view] { return copy_of(view()); });
 }
 
-void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
+void Tracker::add_own_object(std::shared_ptr<Saveable> object, std::function<Tensor()> initial) {
   if (members_ != nullptr) return members_->other(prefix_);
   if (shard_ != nullptr)
     throw InvalidArgumentError(
@@ -204,14 +204,11 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
   if (is_fixed_) object = std::make_shared<internal::FixedState>(std::move(object));
   if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object), is_fixed_);
   add_as(prefix_, [&] { graph_->saveable(prefix_, std::move(object)); });
+  if (initial) internal::InitialValues::of(*graph_).add(prefix_, std::move(initial));
 }
 
 void Tracker::add_own_setting(std::shared_ptr<Saveable> object) {
-  add_own_object(object);
-  // A part of a value whose structure may change, or of an element of a sequence, may be gone by
-  // the start.
-  if (visitor_ == nullptr && members_ == nullptr)
-    internal::InitialValues::of(*graph_).add(prefix_, [object] { return object->save().at(""); });
+  add_own_object(object, [object] { return object->save().at(""); });
 }
 
 void Tracker::provide(std::function<void(Tracker& here)> visit) {

@@ -168,7 +168,10 @@ class CROCHET_EXPORT Tracker {
 
   // Of the value at which this tracker is.
   void add_own_array(local::BorrowedArray array);
-  void add_own_object(std::shared_ptr<Saveable> object);
+  // `initial` reads the value with which the program begins. It is called later, and not kept for a
+  // part of a value whose structure may change, or of an element of a sequence: these may be gone
+  // by then.
+  void add_own_object(std::shared_ptr<Saveable> object, std::function<Tensor()> initial = {});
   // An object of one small value, which a program may set differently when it is started again.
   void add_own_setting(std::shared_ptr<Saveable> object);
   // Lists parts by `visit`: now, or again at each save and restore.

@@ -37,6 +37,15 @@ __attribute__((target("avx"))) void use_upper_halves() {
                    : "xmm0");
 }
 
+// The processor may count the registers as in use after an interrupt, whatever they hold.
+bool leaves_upper_halves_clear(const std::function<void()>& call) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    call();
+    if (!are_upper_halves_in_use()) return true;
+  }
+  return false;
+}
+
 class VectorRegistersTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,9 +55,7 @@ class VectorRegistersTest : public testing::Test {
 };
 
 TEST_F(VectorRegistersTest, AreSeenIfTheyAreInUse) {
-  use_upper_halves();
-  const bool in_use = are_upper_halves_in_use();
-  EXPECT_TRUE(in_use);
+  EXPECT_FALSE(leaves_upper_halves_clear(use_upper_halves));
 }
 
 TEST_F(VectorRegistersTest, AreClearedByChecksums) {
@@ -57,11 +64,8 @@ TEST_F(VectorRegistersTest, AreClearedByChecksums) {
   const std::function<void()> checksums[] = {[&] { extend_crc32c(0, bytes); },
                                              [&] { internal::extend_crc32(0, bytes); },
                                              [&] { checksum128(bytes); }};
-  for (const auto& checksum : checksums) {
-    checksum();
-    const bool in_use = are_upper_halves_in_use();
-    EXPECT_FALSE(in_use) << &checksum - checksums;
-  }
+  for (const auto& checksum : checksums)
+    EXPECT_TRUE(leaves_upper_halves_clear(checksum)) << &checksum - checksums;
 }
 
 }  // namespace

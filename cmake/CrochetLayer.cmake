@@ -10,6 +10,10 @@ function(crochet_layer name)
   add_library(crochet_${name} STATIC ${LAYER_SOURCES})
   target_include_directories(crochet_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_features(crochet_${name} PUBLIC cxx_std_20)
+  # Each function can be left out of a program that does not call it: see docs/install.md.
+  if(NOT BUILD_SHARED_LIBS)
+    target_compile_options(crochet_${name} PRIVATE -ffunction-sections -fdata-sections)
+  endif()
   crochet_build_if_used(crochet_${name})
   list(TRANSFORM LAYER_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   set_target_properties(

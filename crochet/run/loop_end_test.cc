@@ -360,7 +360,9 @@ TEST_F(LoopErrorTest, SavesNoStepThatMayBeHalfDone) {
   EXPECT_THROW(run(options(), body), std::runtime_error);
   EXPECT_EQ(newest_step(), 10);
   EXPECT_TRUE(log_.contains("the run ends after step 15 with an error: a broken sample"));
-  EXPECT_TRUE(log_.contains("the last step is not saved: what failed may have changed the state"));
+  EXPECT_TRUE(
+      log_.contains("the last step is not saved: what failed may have changed the state "
+                    "(else see LoopOptions::save_on_error)"));
   EXPECT_TRUE(log_.contains("the newest checkpoint is run/model.ckpt-10, "));
 }
 

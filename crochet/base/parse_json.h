@@ -18,7 +18,8 @@ namespace crochet::inline v0::internal {
 inline constexpr int kMaxJsonDepth = 32;
 
 // A value that is destroyed without an allocation. Those of the library allocate when they are
-// destroyed with their children, and end the process if memory is short.
+// destroyed with their children, and when they are compared with a text, and end the process if
+// memory is short.
 class JsonTree {
  public:
   JsonTree() = default;

@@ -6,14 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "crochet/base/json_text.h"
 #include "crochet/summary/traced_run.h"
 
 namespace crochet::inline v0 {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using std::chrono::nanoseconds;
 
 double micros(nanoseconds time) { return static_cast<double>(time.count()) / 1000; }
@@ -33,7 +31,11 @@ std::string_view operation_name(std::string_view input) {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(const RunMetadata& run) : run_(run) {}
+  explicit TraceBuilder(const RunMetadata& run) : run_(run) {
+    trace_.begin_object();
+    trace_.key("traceEvents");
+    trace_.begin_list();
+  }
 
   void name_processes_and_threads() {
     for (const OperationTiming& operation : run_.operations) {
@@ -50,12 +52,18 @@ class TraceBuilder {
 
   void add_operations() {
     for (const OperationTiming& operation : run_.operations) {
-      Json event = event_of("X", operation.name, "operation", operation, operation.start);
-      event["dur"] = micros(operation.duration);
-      event["args"] = {{"name", operation.name},
-                       {"inputs", operation.inputs},
-                       {"output_bytes", operation.output_bytes}};
-      events_.push_back(std::move(event));
+      begin_event("X", operation.name, "operation", operation, operation.start);
+      trace_.member("dur", micros(operation.duration));
+      trace_.key("args");
+      trace_.begin_object();
+      trace_.member("name", operation.name);
+      trace_.key("inputs");
+      trace_.begin_list();
+      for (const std::string& input : operation.inputs) trace_.add(input);
+      trace_.end_list();
+      trace_.member("output_bytes", operation.output_bytes);
+      trace_.end_object();
+      trace_.end_object();
     }
   }
 
@@ -65,13 +73,13 @@ class TraceBuilder {
       // An arrow belongs to the operation that runs at its time, which excludes the end.
       const nanoseconds leaves =
           end_of(from) - std::min(from.duration, nanoseconds(from.duration.count() > 0 ? 1 : 0));
-      Json start = event_of("s", from.name, "dataflow", from, leaves);
-      start["id"] = ++id;
-      events_.push_back(std::move(start));
-      Json finish = event_of("f", from.name, "dataflow", to, to.start);
-      finish["id"] = id;
-      finish["bp"] = "e";  // Binds to the enclosing operation, not to the next one.
-      events_.push_back(std::move(finish));
+      begin_event("s", from.name, "dataflow", from, leaves);
+      trace_.member("id", ++id);
+      trace_.end_object();
+      begin_event("f", from.name, "dataflow", to, to.start);
+      trace_.member("id", id);
+      trace_.member("bp", "e");  // Binds to the enclosing operation, not to the next one.
+      trace_.end_object();
     });
   }
 
@@ -88,41 +96,61 @@ class TraceBuilder {
         changes[{operation.device, until->second}] -= operation.output_bytes;
     }
     std::map<std::string, int64_t> live;
-    for (const auto& [place, change] : changes) {
-      const auto& [device, time] = place;
-      events_.push_back({{"ph", "C"},
-                         {"name", "memory"},
-                         {"pid", processes_.at(device)},
-                         {"ts", micros(time)},
-                         {"args", {{"bytes", live[device] += change}}}});
-    }
+    for (const auto& [place, change] : changes)
+      add_memory_in_use(place.first, place.second, live[place.first] += change);
   }
 
   std::string finish() {
-    const Json trace = {{"traceEvents", std::move(events_)},
-                        {"displayTimeUnit", "ns"},
-                        {"otherData", {{"start_time", run_.start_time}}}};
-    constexpr int kOneLine = -1;
-    return trace.dump(kOneLine, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+    trace_.end_list();
+    trace_.member("displayTimeUnit", "ns");
+    trace_.key("otherData");
+    trace_.begin_object();
+    trace_.member("start_time", run_.start_time);
+    trace_.end_object();
+    trace_.end_object();
+    return trace_.take();
   }
 
  private:
   void add_name(const char* what, int64_t process, int64_t thread, const std::string& name) {
-    events_.push_back({{"ph", "M"},
-                       {"name", what},
-                       {"pid", process},
-                       {"tid", thread},
-                       {"args", {{"name", name}}}});
+    trace_.begin_object();
+    trace_.member("ph", "M");
+    trace_.member("name", what);
+    trace_.member("pid", process);
+    trace_.member("tid", thread);
+    add_argument("name", name);
+    trace_.end_object();
   }
 
-  Json event_of(const char* phase, const std::string& name, const char* category,
-                const OperationTiming& operation, nanoseconds time) const {
-    return {{"ph", phase},
-            {"name", name},
-            {"cat", category},
-            {"pid", processes_.at(operation.device)},
-            {"tid", operation.thread},
-            {"ts", micros(time)}};
+  void add_memory_in_use(const std::string& device, nanoseconds time, int64_t num_bytes) {
+    trace_.begin_object();
+    trace_.member("ph", "C");
+    trace_.member("name", "memory");
+    trace_.member("pid", processes_.at(device));
+    trace_.member("ts", micros(time));
+    add_argument("bytes", num_bytes);
+    trace_.end_object();
+  }
+
+  // The only one of an event.
+  template <typename Value>
+  void add_argument(const char* name, const Value& value) {
+    trace_.key("args");
+    trace_.begin_object();
+    trace_.member(name, value);
+    trace_.end_object();
+  }
+
+  // Begins an object to which members may be added.
+  void begin_event(const char* phase, const std::string& name, const char* category,
+                   const OperationTiming& operation, nanoseconds time) {
+    trace_.begin_object();
+    trace_.member("ph", phase);
+    trace_.member("name", name);
+    trace_.member("cat", category);
+    trace_.member("pid", processes_.at(operation.device));
+    trace_.member("tid", operation.thread);
+    trace_.member("ts", micros(time));
   }
 
   // Calls `visit` for each value passed from one operation of the trace to another.
@@ -139,7 +167,7 @@ class TraceBuilder {
   const RunMetadata& run_;
   std::map<std::string, int64_t> processes_;  // By device.
   std::set<std::pair<int64_t, int64_t>> threads_;
-  Json events_ = Json::array();
+  internal::JsonText trace_;
 };
 
 }  // namespace

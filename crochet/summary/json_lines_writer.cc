@@ -3,56 +3,52 @@
 #include "crochet/summary/json_lines_writer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <unordered_map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "crochet/base/json_text.h"
 #include "crochet/base/log.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using internal::JsonText;
 
-Json number_or_name(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
+void add_list(JsonText& line, const char* name, const std::vector<double>& numbers) {
+  line.key(name);
+  line.begin_list();
+  for (const double number : numbers) line.add(number);
+  line.end_list();
 }
 
-Json list_of(const std::vector<double>& numbers) {
-  Json list = Json::array();
-  for (const double number : numbers) list.push_back(number_or_name(number));
-  return list;
-}
-
-Json histogram_object(const Histogram& histogram) {
-  return {{"min", number_or_name(histogram.min)},
-          {"max", number_or_name(histogram.max)},
-          {"num", number_or_name(histogram.num)},
-          {"sum", number_or_name(histogram.sum)},
-          {"sum_squares", number_or_name(histogram.sum_squares)},
-          {"bucket_limit", list_of(histogram.bucket_limit)},
-          {"bucket", list_of(histogram.bucket)}};
+void add_histogram(JsonText& line, const Histogram& histogram) {
+  line.begin_object();
+  line.member("min", histogram.min);
+  line.member("max", histogram.max);
+  line.member("num", histogram.num);
+  line.member("sum", histogram.sum);
+  line.member("sum_squares", histogram.sum_squares);
+  add_list(line, "bucket_limit", histogram.bucket_limit);
+  add_list(line, "bucket", histogram.bucket);
+  line.end_object();
 }
 
 // The strings of a text from `next` on, nested like its dimensions from `dimension` on.
-Json text_lists(const Tensor& text, int dimension, size_t& next) {
-  if (dimension == text.shape().rank()) return text.strings()[next++];
-  Json list = Json::array();
-  for (int64_t i = 0; i < text.shape()[dimension]; ++i)
-    list.push_back(text_lists(text, dimension + 1, next));
-  return list;
+void add_text(JsonText& line, const Tensor& text, int dimension, size_t& next) {
+  if (dimension == text.shape().rank()) return line.add(text.strings()[next++]);
+  line.begin_list();
+  for (int64_t i = 0; i < text.shape()[dimension]; ++i) add_text(line, text, dimension + 1, next);
+  line.end_list();
 }
 
-Json json_of(const SummaryValue& value) {
-  if (value.histogram) return histogram_object(*value.histogram);
-  if (!value.text.is_set()) return number_or_name(value.simple_value);
+void add_value(JsonText& line, const SummaryValue& value) {
+  if (value.histogram) return add_histogram(line, *value.histogram);
+  if (!value.text.is_set()) return line.add(double{value.simple_value});
   size_t next = 0;
-  return text_lists(value.text, 0, next);
+  add_text(line, value.text, 0, next);
 }
 
 std::string key_for(const std::string& tag) {
@@ -60,19 +56,31 @@ std::string key_for(const std::string& tag) {
   return is_taken ? tag + "_" : tag;
 }
 
-std::string line_of(const Json& object) {
-  constexpr int kOneLine = -1;
-  return object.dump(kOneLine, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + '\n';
-}
-
+// Of values with the same tag, the last one.
 std::string line_of(int64_t step, double time, std::span<const SummaryValue> values) {
-  Json object{{"step", step}, {"time", time}};
-  for (const SummaryValue& value : values) object[key_for(value.tag)] = json_of(value);
-  return line_of(object);
+  std::unordered_map<std::string, const SummaryValue*> last;
+  for (const SummaryValue& value : values) last[key_for(value.tag)] = &value;
+  JsonText line;
+  line.begin_object();
+  line.member("step", step);
+  line.member("time", time);
+  for (const SummaryValue& value : values) {
+    const std::string key = key_for(value.tag);
+    if (last.at(key) != &value) continue;
+    line.key(key);
+    add_value(line, value);
+  }
+  line.end_object();
+  return line.take() + '\n';
 }
 
 std::string resumed_line(int64_t step, double time) {
-  return line_of(Json{{"resumed_at", step}, {"time", time}});
+  JsonText line;
+  line.begin_object();
+  line.member("resumed_at", step);
+  line.member("time", time);
+  line.end_object();
+  return line.take() + '\n';
 }
 
 // More than any line: a longer one was not left by a killed run.

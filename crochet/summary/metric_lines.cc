@@ -34,9 +34,11 @@ std::optional<int64_t> integer(const json& line, const char* key) {
 
 std::optional<double> number(const json& value) {
   if (value.is_number()) return value.get<double>();
-  if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (value == "Infinity") return std::numeric_limits<double>::infinity();
-  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+  const auto* const name = value.get_ptr<const std::string*>();
+  if (name == nullptr) return std::nullopt;
+  if (*name == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (*name == "Infinity") return std::numeric_limits<double>::infinity();
+  if (*name == "-Infinity") return -std::numeric_limits<double>::infinity();
   return std::nullopt;
 }
 

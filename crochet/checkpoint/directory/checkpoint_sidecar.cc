@@ -167,8 +167,9 @@ std::map<std::string, Better> get_better(const json& object) {
   std::map<std::string, Better> better;
   if (values == nullptr) return better;
   for (const auto& [metric, word] : values->items()) {
+    const auto* const text = word.get_ptr<const std::string*>();
     const auto* const found = std::ranges::find_if(
-        kBetter, [&word = word](const char* known) { return word.is_string() && word == known; });
+        kBetter, [text](const char* known) { return text != nullptr && *text == known; });
     if (found == kBetter.end()) throw_wrong(metric, word, "\"lower\" or \"higher\"");
     better[metric] = static_cast<Better>(found - kBetter.begin());
   }

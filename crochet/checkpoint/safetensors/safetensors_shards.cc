@@ -5,16 +5,14 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/base/json_text.h"
 #include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 
 namespace crochet::inline v0::internal {
 namespace {
-
-using nlohmann::json;
 
 std::string file_checksum_key(std::string_view name) {
   return fmt::format("{}.{}", kHeaderChecksumKey, name);
@@ -97,12 +95,21 @@ void take_checksums(const Metadata& metadata, std::string_view text, std::string
 }  // namespace
 
 std::string encode(const ShardIndex& index) {
-  json metadata = {{"total_size", index.total_size}};
+  JsonText whole;
+  whole.begin_object();
+  whole.key("metadata");
+  whole.begin_object();
   for (const auto& [name, crc] : index.header_crcs)
-    metadata[file_checksum_key(name)] = encode_checksums(std::vector{crc});
-  if (!index.header_crcs.empty()) metadata[kIndexChecksumKey] = "00000000";
-  const json whole = {{"metadata", metadata}, {"weight_map", index.weight_map}};
-  std::string text = whole.dump() + '\n';
+    whole.member(file_checksum_key(name), encode_checksums(std::vector{crc}));
+  if (!index.header_crcs.empty()) whole.member(kIndexChecksumKey, "00000000");
+  whole.member("total_size", static_cast<int64_t>(index.total_size));
+  whole.end_object();
+  whole.key("weight_map");
+  whole.begin_object();
+  for (const auto& [name, file] : index.weight_map) whole.member(name, file);
+  whole.end_object();
+  whole.end_object();
+  std::string text = whole.take() + '\n';
   if (!index.header_crcs.empty()) put_checksum(text, kIndexChecksumKey);
   return text;
 }

@@ -10,7 +10,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/listed.h"
-#include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/group/message_bytes.h"
 
 namespace crochet::inline v0 {
@@ -148,15 +148,14 @@ std::string Group::call(Kind kind, int root, std::string_view bytes, Timeout tim
 }
 
 void Group::tell(const Error& error) noexcept {
-  try {
-    const int64_t next = next_call();
-    // Ranks that miss the same ones have the same error.
-    const bool is_same_for_all = error.code() == Code::kDeadlineExceeded;
-    const std::string answer = failure_answer(error, is_same_for_all ? -1 : rank());
-    send_failure(next, encode(Kind::kFailure, 0, next, answer), answer);
-  } catch (...) {
-    log_warning(fmt::format("leaving group {}: {}", name(), describe(std::current_exception())));
-  }
+  try_or_log([this] { return fmt::format("leaving group {}", name()); },
+             [&] {
+               const int64_t next = next_call();
+               // Ranks that miss the same ones have the same error.
+               const bool is_same_for_all = error.code() == Code::kDeadlineExceeded;
+               const std::string answer = failure_answer(error, is_same_for_all ? -1 : rank());
+               send_failure(next, encode(Kind::kFailure, 0, next, answer), answer);
+             });
 }
 
 std::optional<std::string> Group::difference(int rank, const Header& own,
@@ -278,15 +277,14 @@ int64_t Group::all_max(int64_t value, Timeout timeout_secs) {
 
 void Group::leave(std::string_view reason) noexcept {
   if (is_lost() || !owner_.is_here()) return;
-  try {
-    const RankFailedError error(
-        rank(), fmt::format("rank {} of {} left group {}: {}", rank(), size(), name(),
-                            reason.substr(0, kMaxReasonBytes)));
-    error_ = std::make_exception_ptr(error);
-    tell(error);
-  } catch (...) {
-    log_warning(fmt::format("leaving group {}: {}", name(), describe(std::current_exception())));
-  }
+  try_or_log([this] { return fmt::format("leaving group {}", name()); },
+             [&] {
+               const RankFailedError error(
+                   rank(), fmt::format("rank {} of {} left group {}: {}", rank(), size(), name(),
+                                       reason.substr(0, kMaxReasonBytes)));
+               error_ = std::make_exception_ptr(error);
+               tell(error);
+             });
 }
 
 void Group::throw_if_lost() const {

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -200,7 +202,7 @@ void RankWatch::send_all(const std::string& message, int except) noexcept {
     if (peer.is_gone || rank == except) continue;
     try {
       peer.line.send(message);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       // The thread finds out.
     }
   }
@@ -240,12 +242,16 @@ void RankWatch::set_answered(int64_t call) {
 void RankWatch::set_missing(int64_t call, const std::vector<int>& missing) noexcept {
   const std::lock_guard lock(mutex_);
   if (waiting_call_ == call && missing_ == missing) return;
-  waiting_call_ = call;
-  missing_ = missing;
-  MessageWriter writer;
-  writer.number(static_cast<int64_t>(Notice::kMissing)).number(call);
-  for (const int rank : missing) writer.number(rank);
-  send_all(writer.take(), self_.rank);
+  try {
+    MessageWriter writer;
+    writer.number(static_cast<int64_t>(Notice::kMissing)).number(call);
+    for (const int rank : missing) writer.number(rank);
+    missing_ = missing;
+    waiting_call_ = call;
+    send_all(writer.take(), self_.rank);
+  } catch (const std::bad_alloc&) {
+    // No memory: the next call tries again.
+  }
 }
 
 std::optional<std::vector<int>> RankWatch::missing(int64_t call) const {

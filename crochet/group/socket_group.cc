@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log_lazily.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -46,11 +47,15 @@ SocketGroup::SocketGroup(std::unique_ptr<internal::RankWatch> watch, Line to_chi
 
 SocketGroup::~SocketGroup() {
   if (std::uncaught_exceptions() > num_exceptions_) leave("an exception ended its program");
-  watch_->tell({.from_call = next_call(),
-                .rank = rank(),
-                .reason = fmt::format("rank {} of {} has ended its group before call {}", rank(),
-                                      size(), next_call()),
-                .is_end = true});
+  try_or_log(
+      [] { return "ending a group"; },
+      [this] {
+        watch_->tell({.from_call = next_call(),
+                      .rank = rank(),
+                      .reason = fmt::format("rank {} of {} has ended its group before call {}",
+                                            rank(), size(), next_call()),
+                      .is_end = true});
+      });
   watch_->set_linger(is_lost() ? std::min(kLostSecs, timeout_secs()) : timeout_secs());
 }
 

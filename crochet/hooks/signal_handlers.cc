@@ -52,6 +52,7 @@ void SignalHandlers::add(int signal, void (*handler)(int)) {
     log_info(fmt::format("{} stays ignored, as the process was started", signal_name(signal)));
     return;
   }
+  previous_.reserve(previous_.size() + 1);  // What is changed from here on, restore() undoes.
   if (handled_signals[static_cast<size_t>(signal)].exchange(true))
     throw FailedPreconditionError(
         fmt::format("{} is handled by another hook for signals", signal_name(signal)));

@@ -8,8 +8,10 @@
 
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "crochet/base/internal/blocked_signal.h"
+#include "crochet/base/log_lazily.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -54,12 +56,15 @@ int terminal_width(std::FILE* stream) {
 }
 
 struct TerminalLine::State {
-  std::FILE* stream;
-  std::mutex mutex;    // Guards what follows, and the order of output.
-  std::string text;    // The text of the line, shown unless it is hidden.
+  std::mutex mutex;             // Guards what follows, and the order of output.
+  std::FILE* stream = nullptr;  // Null once the line has ended.
+  std::string text;             // The text of the line, shown unless it is hidden.
+  std::string drawn;            // The text, and what fills the line.
   int num_hidden = 0;  // Log lines being printed; more than one if printing one logs another.
 
-  void write(const std::string& bytes) const {
+  // Allocates nothing: destructors use it.
+  void write(std::string_view bytes) const {
+    if (stream == nullptr) return;
     const internal::BlockedSignal no_signal(SIGPIPE);  // If nobody reads it any more.
     std::fwrite(bytes.data(), 1, bytes.size(), stream);
     std::fflush(stream);
@@ -75,7 +80,7 @@ class TerminalLine::Hidden {
   }
   ~Hidden() {
     const std::lock_guard lock(state_.mutex);
-    if (--state_.num_hidden == 0 && !state_.text.empty()) state_.write(state_.text + kFillLine);
+    if (--state_.num_hidden == 0 && !state_.text.empty()) state_.write(state_.drawn);
   }
   Hidden(const Hidden&) = delete;
   Hidden& operator=(const Hidden&) = delete;
@@ -95,17 +100,21 @@ TerminalLine::TerminalLine(std::FILE* stream) : state_(std::make_shared<State>()
 }
 
 TerminalLine::~TerminalLine() {
-  set_log_callback(previous_log_);
+  // If that fails, log lines continue to pass through the line's state, which draws nothing more.
+  try_or_log([] { return "the end of a progress bar"; },
+             [this] { set_log_callback(std::move(previous_log_)); });
   const std::lock_guard lock(state_->mutex);
   if (!state_->text.empty() && state_->num_hidden == 0) state_->write("\n");
   state_->text.clear();
+  state_->stream = nullptr;
 }
 
 void TerminalLine::draw(const std::string& text) {
   const std::lock_guard lock(state_->mutex);
   if (text == state_->text) return;
   state_->text = text;
-  if (state_->num_hidden == 0) state_->write(kClearLine + text + kFillLine);
+  state_->drawn = text + kFillLine;
+  if (state_->num_hidden == 0) state_->write(kClearLine + state_->drawn);
 }
 
 }  // namespace crochet::inline v0

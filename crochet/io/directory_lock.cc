@@ -182,13 +182,14 @@ DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory, Ki
         "needs a directory of its own",
         fixed));
   }
-  is_of_run_ = true;
+  DirectoryLock own(std::move(held_), true);  // Ends the run if what follows throws.
   if (!holder.empty())
     log_warning(
         fmt::format("{}: the last run here did not end by itself: its process ({}) was killed, "
                     "crashed or exited",
                     fixed, holder));
-  write_holder(*held_->lock, path);
+  write_holder(*own.held_->lock, path);
+  *this = std::move(own);
 }
 
 DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept = default;

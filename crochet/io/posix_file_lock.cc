@@ -121,7 +121,9 @@ bool has_several_names(int file) {
 class PosixFileLock final : public FileLock {
  public:
   PosixFileLock(FilePlace place, FileDescriptor file)
-      : place_(std::move(place)), file_(file.release()), entry_(HeldLocks::instance().add(file_)) {}
+      : place_(std::move(place)),
+        entry_(HeldLocks::instance().add(file.get())),
+        file_(file.release()) {}
 
   ~PosixFileLock() override {
     if (HeldLocks::instance().remove(entry_)) ::close(file_);
@@ -148,8 +150,8 @@ class PosixFileLock final : public FileLock {
 
  private:
   const FilePlace place_;
-  const int file_;
   const std::list<int>::iterator entry_;
+  const int file_;
 };
 
 // False if another holder has it.

@@ -31,6 +31,15 @@ std::optional<int64_t> step_of(Session& session) {
   return read_global_step(session);
 }
 
+// Where memory is short, that is the error.
+std::exception_ptr destroyed_without_close() noexcept {
+  try {
+    throw CancelledError("the session was destroyed without close()");
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 }  // namespace
 
 // Marks a function of the session as running while it calls hooks and operations.
@@ -171,7 +180,7 @@ MonitoredSession::~MonitoredSession() {
   if (closed_) return;
   if (std::uncaught_exceptions() == 0)  // Otherwise that is the error of the run.
     log_error("the session was destroyed without close(): the run counts as failed");
-  abort(std::make_exception_ptr(CancelledError("the session was destroyed without close()")));
+  abort(destroyed_without_close());
 }
 
 void MonitoredSession::create_stack(Recovery recovery) {

@@ -14,6 +14,7 @@
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
+#include "crochet/base/log_lazily.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/event_file_writer.h"
@@ -69,9 +70,11 @@ SummaryWriter::SummaryWriter(const std::string& directory, FileSystem& files, Cl
     : directory_(files.fixed_path(directory)), files_(files), clock_(clock) {}
 
 SummaryWriter::~SummaryWriter() {
-  if (dropped_values_ > 0)
-    log_warning(
-        fmt::format("metrics in {}: {} values could not be written", directory_, dropped_values_));
+  if (dropped_values_ == 0) return;
+  log_lazily(Severity::kWarning, [this] {
+    return fmt::format("metrics in {}: {} values could not be written", directory_,
+                       dropped_values_);
+  });
 }
 
 template <typename Operation>

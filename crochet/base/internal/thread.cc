@@ -44,11 +44,13 @@ Thread::Thread(const std::string& what, std::function<void()> body, Priority pri
     if (priority == Priority::kBackground) lower_priority();
     body();
   };
+  auto handle = std::make_unique<Handle>();  // First: a thread that runs needs an owner.
   try {
-    handle_ = std::make_unique<Handle>(Handle{std::thread(std::move(run))});
+    handle->thread = std::thread(std::move(run));
   } catch (const std::system_error& error) {
     throw ResourceExhaustedError(fmt::format("{}: cannot start a thread: {}", what, error.what()));
   }
+  handle_ = std::move(handle);
 }
 
 Thread::~Thread() {

@@ -162,6 +162,27 @@ struct Publisher::Target {
   FileSystem& files() const { return directory.files(); }
 };
 
+class Publisher::Announcement {
+ public:
+  Announcement(Publisher& publisher, const std::string& prefix) : publisher_(publisher) {
+    const std::lock_guard lock(publisher_.mutex_);
+    place_ = publisher_.announced_.insert(prefix);
+  }
+  ~Announcement() {
+    {
+      const std::lock_guard lock(publisher_.mutex_);
+      publisher_.announced_.erase(place_);
+    }
+    publisher_.write_ended_.notify_all();
+  }
+  Announcement(const Announcement&) = delete;
+  Announcement& operator=(const Announcement&) = delete;
+
+ private:
+  Publisher& publisher_;
+  std::multiset<std::string>::iterator place_;
+};
+
 Publisher::Publisher(SaverOptions options, CheckpointListOptions list)
     : options_(checked(std::move(options))),
       selection_(options_.var_list, options_.filter),
@@ -576,17 +597,7 @@ std::string Publisher::fallback_prefix(const std::string& prefix) const {
 }
 
 std::shared_ptr<void> Publisher::announce_write(const std::string& prefix) {
-  {
-    const std::lock_guard lock(mutex_);
-    announced_.insert(prefix);
-  }
-  return {nullptr, [this, prefix](void*) {
-            {
-              const std::lock_guard lock(mutex_);
-              announced_.extract(prefix);
-            }
-            write_ended_.notify_all();
-          }};
+  return std::make_shared<Announcement>(*this, prefix);
 }
 
 void Publisher::wait_for_announced_writes() {

@@ -96,6 +96,7 @@ class Publisher {
  private:
   // A checkpoint to be written, and the list it belongs to.
   struct Target;
+  class Announcement;
   // Information about its files.
   struct Written {
     uint64_t num_bytes = 0;

@@ -30,10 +30,23 @@ FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std:
           .identity = array.identity ? array.identity() : nullptr};
 }
 
+template <typename Visit>
+void GraphFences::for_each(const Visit& visit) {
+  for (size_t i = 0;; ++i) {
+    std::shared_ptr<WriteFence> fence;
+    {
+      const std::lock_guard lock(mutex_);
+      if (i == fences_.size()) return;
+      fence = fences_[i];
+    }
+    visit(**fence->state_);
+  }
+}
+
 GraphFences::~GraphFences() { close(); }
 
 void GraphFences::begin_snapshot() {
-  for (const std::shared_ptr<WriteFence>& fence : fences()) (*fence->state_)->begin_snapshot();
+  for_each([](FenceState& state) { state.begin_snapshot(); });
 }
 
 std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arrays,
@@ -61,23 +74,18 @@ void GraphFences::settle_raised() {
   }
   // Cleared first: a snapshot of another thread may set it at any moment.
   any_raised_ = false;
-  for (const std::shared_ptr<WriteFence>& fence : fences())
-    if (!(*fence->state_)->settle(FenceState::LoweredBy::kSnapshotThread)) any_raised_ = true;
+  for_each([this](FenceState& state) {
+    if (!state.settle(FenceState::LoweredBy::kSnapshotThread)) any_raised_ = true;
+  });
 }
 
 void GraphFences::drain() {
-  for (const std::shared_ptr<WriteFence>& fence : fences()) (*fence->state_)->drain();
+  for_each([](FenceState& state) { state.drain(); });
 }
 
 void GraphFences::close() {
   drain();
-  for (const std::shared_ptr<WriteFence>& fence : fences())
-    (*fence->state_)->settle(FenceState::LoweredBy::kAnyThread);
-}
-
-std::vector<std::shared_ptr<WriteFence>> GraphFences::fences() {
-  const std::lock_guard lock(mutex_);
-  return fences_;
+  for_each([](FenceState& state) { state.settle(FenceState::LoweredBy::kAnyThread); });
 }
 
 void GraphFences::add(const std::shared_ptr<WriteFence>& fence) {

@@ -55,7 +55,10 @@ class CROCHET_EXPORT GraphFences {
 
  private:
   void settle_raised();
-  std::vector<std::shared_ptr<WriteFence>> fences();
+  // Calls `visit` with the state of each fence, without the mutex. Allocates nothing: the end of a
+  // graph cannot fail.
+  template <typename Visit>
+  void for_each(const Visit& visit);
   // Keeps the fence.
   void add(const std::shared_ptr<WriteFence>& fence);
 

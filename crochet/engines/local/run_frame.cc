@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/run_frame.h"
 
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,8 +66,11 @@ std::unique_ptr<RunFrame> RunFramePool::take() {
 void RunFramePool::put(std::unique_ptr<RunFrame> frame) noexcept {
   std::unique_ptr<RunFrame> other(latest_.exchange(frame.release(), std::memory_order_acq_rel));
   if (!other) return;
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(other));
+  try {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(other));
+  } catch (const std::bad_alloc&) {  // Then a later run makes a new one.
+  }
 }
 
 RunFramePool::Lease::Lease(RunFramePool& pool, const Graph& graph, std::span<const Output> fetches,

@@ -103,11 +103,9 @@ void CheckpointSaverHook::begin(Graph& graph) {
   options_.checkpoint_dir = files.fixed_path(options_.checkpoint_dir, start_);
   options_.fallback_dir = files.fixed_path(options_.fallback_dir, start_);
   if (known) known->set_fallback_dir(options_.fallback_dir);
-  const std::string state_file =
-      known ? known->options().latest_filename : SaverOptions().latest_filename;
   std::shared_ptr<void> locks =
-      lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir, state_file);
-  remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename, state_file);
+      lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir,
+                       known ? known->options() : SaverOptions());
   find_metric(graph);
   for (const auto& listener : options_.listeners) listener->begin();
   writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files);
@@ -116,18 +114,22 @@ void CheckpointSaverHook::begin(Graph& graph) {
 
 std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
                                                             const std::string& second,
-                                                            const std::string& state_file) {
+                                                            const SaverOptions& saver) {
   if (second == options_.checkpoint_dir)
     throw InvalidArgumentError(
         fmt::format("\"{}\" is the checkpoint_dir and the fallback_dir", second));
   auto locks = std::make_shared<std::vector<DirectoryLock>>();
   const auto kind =
       options_.lock_directory ? DirectoryLock::Kind::kFile : DirectoryLock::Kind::kNone;
-  locks->emplace_back(files, options_.checkpoint_dir, kind);
+  const auto lock = [&](const std::string& directory) {
+    locks->emplace_back(files, directory, kind);
+    if (saver.write_state) check_replaceable_state(files, directory, saver.latest_filename);
+    remove_leftovers(files, directory, options_.checkpoint_basename, saver.latest_filename);
+  };
+  lock(options_.checkpoint_dir);
   if (second.empty()) return locks;
   try {
-    locks->emplace_back(files, second, kind);
-    remove_leftovers(files, second, options_.checkpoint_basename, state_file);
+    lock(second);
   } catch (const FailedPreconditionError&) {
     throw;
   } catch (const Error& error) {  // Not fatal: it may never be needed.

@@ -95,8 +95,9 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   CheckpointSaverHook(CheckpointSaverHook&& other) noexcept;
   ~CheckpointSaverHook() override;
 
-  // Throws: FailedPreconditionError if another run holds the directory, or without a global step;
-  // InvalidArgumentError if the saver's fallback directory is checkpoint_dir.
+  // Throws: FailedPreconditionError if another run holds the directory, if its state file is a
+  // link, which no save replaces, or without a global step; InvalidArgumentError if the saver's
+  // fallback directory is checkpoint_dir.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
@@ -121,9 +122,10 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<Saver> find_saver() const;
   BackgroundSaver& background();
   std::string save_path() const;
-  // Throws: FailedPreconditionError if another run holds one of the directories.
+  // Throws: FailedPreconditionError if another run holds one of the directories, or if saves could
+  // not replace its state file.
   std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
-                                         const std::string& state_file);
+                                         const SaverOptions& saver);
 
   // Looks up the metric of the saver's keep_best in the graph, unless a source provides it.
   void find_metric(const Graph& graph);

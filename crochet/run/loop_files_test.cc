@@ -143,15 +143,42 @@ TEST_F(LoopFilesTest, RetentionRemovesALinkAndNotItsTarget) {
   EXPECT_TRUE(log_.contains("not the files that its links lead to"));
 }
 
-TEST_F(LoopFilesTest, AStateFileThatIsALinkIsNotReplaced) {
+// Each save would have to replace it.
+TEST_F(LoopFilesTest, AStateFileThatIsALinkEndsTheRunBeforeItsFirstStep) {
   count_to(run_, 20);
   move_and_link("checkpoint");
+  std::vector<double> w(1000);
+  int num_steps = 0;
+  Loop loop({.checkpoint_dir = run_, .hooks = {StopAtStepHook({.last_step = 30})}});
+  loop.track("w", w);
   EXPECT_THAT(
-      [&] { count_to(run_, 30, {.on_save_error = SaveErrorPolicy::kStop}); },
-      ThrowsMessage<FailedPreconditionError>(HasSubstr("checkpoint: found a symbolic link")));
+      [&] { loop.run([&] { ++num_steps; }); },
+      ThrowsMessage<FailedPreconditionError>(AllOf(
+          HasSubstr("run/checkpoint: found a symbolic link to " + (directory_ / "big/checkpoint")),
+          HasSubstr("put a copy of the file in its place"), HasSubstr("or remove the link"))));
+  EXPECT_EQ(num_steps, 0);
   EXPECT_TRUE(fs::is_symlink(run_ + "/checkpoint"));
-  fs::remove(run_ + "/checkpoint");  // The advice.
-  count_to(run_, 40);
+}
+
+TEST_F(LoopFilesTest, ARunContinuesOnceItsStateFileIsAPlainFile) {
+  count_to(run_, 20);
+  move_and_link("checkpoint");
+  fs::remove(run_ + "/checkpoint");
+  fs::copy(directory_ / "big/checkpoint", run_ + "/checkpoint");
+  EXPECT_THAT(count_to(run_, 30).resumed_from, Optional(20));
+  fs::remove_all(directory_ / "big");
+  move_and_link("checkpoint");
+  fs::remove(run_ + "/checkpoint");
+  EXPECT_THAT(count_to(run_, 40).resumed_from, Optional(30));
+}
+
+TEST_F(LoopFilesTest, AStateFileOfTheFallbackDirectoryThatIsALinkEndsTheRun) {
+  const std::string spare = directory_ / "spare";
+  fs::create_directories(spare);
+  fs::create_symlink(directory_ / "elsewhere", spare + "/checkpoint");
+  EXPECT_THAT(
+      [&] { count_to(run_, 10, {.fallback_dir = spare}); },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("spare/checkpoint: found a symbolic link")));
 }
 
 std::string content_of(const std::string& path) {

@@ -161,6 +161,17 @@ void update_checkpoint_state(FileSystem& files, const std::string& directory,
   replace_file(files, path, to_text(state));
 }
 
+void check_replaceable_state(FileSystem& files, const std::string& directory,
+                             const FileName& latest_filename) {
+  const std::string path = join_path(directory, latest_filename.str());
+  if (const auto target = files.read_symbolic_link(path))
+    throw FailedPreconditionError(fmt::format(
+        "{}: found a symbolic link to {}, expected a plain file or none: each save replaces this "
+        "file, and links are not replaced; put a copy of the file in its place (cp "
+        "--remove-destination), or remove the link: the run finds its checkpoints without it",
+        path, *target));
+}
+
 std::optional<CheckpointState> load_checkpoint_state(FileSystem& files,
                                                      const std::string& directory,
                                                      const FileName& latest_filename) {

@@ -64,6 +64,11 @@ CROCHET_EXPORT void update_checkpoint_state(
     const std::vector<std::string>& all_model_checkpoint_paths = {},
     const UpdateCheckpointStateOptions& options = {});
 
+// For the start of a run, whose saves find out only once their checkpoints are durable.
+// Throws: FailedPreconditionError if the state file is a symbolic link, which is never replaced.
+CROCHET_EXPORT void check_replaceable_state(FileSystem& files, const std::string& directory,
+                                            const FileName& latest_filename = "checkpoint");
+
 // The state of a directory, with relative paths joined to it; unset if it has none, or, with
 // a warning, a damaged one.
 // Throws: InvalidArgumentError if the state names no newest checkpoint; what the file system throws

@@ -200,6 +200,13 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
     context.request_stop("a checkpoint listener requested a stop");
 }
 
+SaveableMap CheckpointSaverHook::saveables() {
+  SaveableMap state;
+  for (const MetricSource& source : options_.metrics)
+    if (source.state) state[source.name] = source.state;
+  return state;
+}
+
 // Any number of steps may have been made: by the run, by a hook, by other processes.
 bool CheckpointSaverHook::may_be_due(int64_t stale_step) const {
   constexpr int64_t kMany = 1'000'000;

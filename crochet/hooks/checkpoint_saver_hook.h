@@ -107,6 +107,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   void on_error(std::exception_ptr error) override;
   HookPlace place() const override { return HookPlace::kSaver; }
   std::string activity() const override;
+  SaveableMap saveables() override;
 
   const SaveStatistics& statistics() const { return statistics_; }
 

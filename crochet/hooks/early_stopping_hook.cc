@@ -122,6 +122,7 @@ std::optional<StopRequest> EarlyStoppingHook::finished() const {
 
 SaveableMap EarlyStoppingHook::saveables() {
   SaveableMap state = {{"last", saveable_value(last_)}, {"last_step", saveable_value(last_step_)}};
+  if (metric_.source.state) state["source"] = metric_.source.state;
   if (!patience_) return state;
   state["best"] = saveable_value(best_);
   state["best_step"] = saveable_value(best_step_);

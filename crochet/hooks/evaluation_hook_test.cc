@@ -145,7 +145,7 @@ TEST_F(EvaluationHookTest, AMissingMetricStopsNothing) {
 TEST_F(EvaluationHookTest, EarlyStoppingReadsMetricsOfAnotherProcess) {
   SummaryWriter evaluator("elsewhere", files_, clock_);
   MonitoredSession session = this->session({stop_if_no_increase_hook(
-      metric_in_directory("elsewhere", "accuracy", &files_), 10, {.run_every_steps = 1})});
+      metric_in_directory("elsewhere", "accuracy", &files_, &clock_), 10, {.run_every_steps = 1})});
   run(session, 20);
   evaluator.add_scalar("accuracy", 0.5, 10);
   run(session, 10);
@@ -164,7 +164,7 @@ TEST_F(EvaluationHookTest, EarlyStoppingIgnoresPointsOfAnAbandonedRun) {
   evaluator.add_scalar("accuracy", 0.9, 10);
   evaluator.add_scalar("accuracy", 0.9, 20);
   clock_.advance(std::chrono::seconds(1));
-  const MetricSource source = metric_in_directory("elsewhere", "accuracy", &files_);
+  const MetricSource source = metric_in_directory("elsewhere", "accuracy", &files_, &clock_);
   MonitoredSession session =
       this->session({stop_if_higher_hook(source, 0.8, {.run_every_steps = 1})});
   run(session, 15);

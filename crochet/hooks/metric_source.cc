@@ -2,23 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/metric_source.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
-#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/summary/metric_lines.h"
 #include "crochet/summary/read_metrics.h"
 
 namespace crochet::inline v0 {
 namespace {
 
-// The points of a directory, except those of lost steps.
-class PointsInDirectory {
+constexpr const char* kSteps = "steps";
+constexpr const char* kTimes = "times";
+
+// The points of a directory, except those of lost steps. Its state is when the run went back.
+class PointsInDirectory final : public Saveable {
  public:
-  PointsInDirectory(std::string eval_dir, std::string name, FileSystem& files)
-      : eval_dir_(std::move(eval_dir)), name_(std::move(name)), files_(files) {}
+  PointsInDirectory(std::string eval_dir, std::string name, FileSystem& files, Clock& clock)
+      : eval_dir_(std::move(eval_dir)), name_(std::move(name)), files_(files), clock_(clock) {}
 
   std::optional<MetricPoint> newest() const {
-    const auto points = internal::read_timed_metrics(files_, eval_dir_);
+    const auto points = read();
     for (auto point = points.rbegin(); point != points.rend(); ++point) {
       const auto& [step, timed] = *point;
       const auto found = timed.metrics.find(name_);
@@ -29,34 +40,77 @@ class PointsInDirectory {
   }
 
   void resume_at(int64_t step) {
-    const auto points = internal::read_timed_metrics(files_, eval_dir_);
+    double time = clock_.wall_time();
+    // Those that are there are lost, whatever the clock of their evaluator says.
+    const auto points = read();
     for (auto point = points.upper_bound(step); point != points.end(); ++point)
-      lost_[point->first] = point->second.time;
+      time = std::max(time, std::nextafter(point->second.time, kInfinity));
+    went_back_.erase(went_back_.lower_bound(step), went_back_.end());
+    went_back_[step] = time;
+  }
+
+  TensorMap save() const override {
+    std::vector<int64_t> steps;
+    std::vector<double> times;
+    for (const auto& [step, time] : went_back_) {
+      steps.push_back(step);
+      times.push_back(time);
+    }
+    return {{kSteps, Tensor::from(steps)}, {kTimes, Tensor::from(times)}};
+  }
+
+  void restore(const TensorMap& state) override {
+    const auto steps = state.find(kSteps);
+    const auto times = state.find(kTimes);
+    if (state.size() != 2 || steps == state.end() || times == state.end() ||
+        steps->second.dtype() != DType::kInt64 || times->second.dtype() != DType::kDouble ||
+        steps->second.num_elements() != times->second.num_elements())
+      throw InvalidArgumentError(
+          fmt::format("the metric {} in {}: expected as many steps as times", name_, eval_dir_));
+    went_back_.clear();
+    const std::span<const double> all_times = times->second.flat<double>();
+    for (size_t i = 0; i < all_times.size(); ++i)
+      went_back_[steps->second.flat<int64_t>()[i]] = all_times[i];
   }
 
  private:
-  // A step that is made again gets another point.
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  // The points with the times of their checkpoints, as far as these are known.
+  std::map<int64_t, internal::TimedMetrics> read() const {
+    auto points = internal::read_timed_metrics(files_, eval_dir_);
+    for (const auto& [step, metrics] : read_metric_lines(files_, eval_dir_)) {
+      const auto point = points.find(step);
+      const auto time = metrics.find(internal::kCheckpointTime);
+      if (point != points.end() && time != metrics.end()) point->second.time = time->second;
+    }
+    return points;
+  }
+
   bool is_lost(int64_t step, double time) const {
-    const auto lost = lost_.find(step);
-    return lost != lost_.end() && lost->second == time;
+    return std::any_of(went_back_.begin(), went_back_.lower_bound(step),
+                       [&](const auto& each) { return time < each.second; });
   }
 
   const std::string eval_dir_;
   const std::string name_;
-  FileSystem& files_;               // Not owned.
-  std::map<int64_t, double> lost_;  // When each was written, by step.
+  FileSystem& files_;                    // Not owned.
+  Clock& clock_;                         // Not owned.
+  std::map<int64_t, double> went_back_;  // When, by the step that the run went back to.
 };
 
 }  // namespace
 
 MetricSource metric_in_directory(const std::string& eval_dir, const std::string& name,
-                                 FileSystem* files) {
+                                 FileSystem* files, Clock* clock) {
   if (files == nullptr) files = &FileSystem::posix();
+  if (clock == nullptr) clock = &Clock::real();
   const auto points =
-      std::make_shared<PointsInDirectory>(files->fixed_path(eval_dir), name, *files);
+      std::make_shared<PointsInDirectory>(files->fixed_path(eval_dir), name, *files, *clock);
   return {.name = name,
           .newest = [points] { return points->newest(); },
-          .resume_at = [points](int64_t step) { points->resume_at(step); }};
+          .resume_at = [points](int64_t step) { points->resume_at(step); },
+          .state = points};
 }
 
 }  // namespace crochet::inline v0

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "crochet/base/clock.h"
 #include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
+#include "crochet/session/saveable.h"
 
 namespace crochet::inline v0 {
 
@@ -24,16 +27,24 @@ struct MetricSource {
   std::string name = {};
   // Returns the newest point; nothing before the first. Called on the training thread.
   std::function<std::optional<MetricPoint>()> newest = {};
-  // Notifies the source that a session begins after `step` steps: points of later steps that there
-  // are now belong to steps that are lost, and it no longer returns them. Hooks call it whenever a
-  // session is created. Empty: a point is used if its step is not a later one.
+  // Notifies the source that a session begins after `step` steps: points of later steps that were
+  // measured from what was saved until now belong to steps that are lost, and it no longer returns
+  // them. Hooks call it whenever a session is created. Empty: a point is used if its step is not a
+  // later one.
   std::function<void(int64_t step)> resume_at = {};
+  // What the source knows of lost steps. Hooks save it with the checkpoints of the run, so that the
+  // next process knows it, too. Null: nothing.
+  std::shared_ptr<Saveable> state = {};
 };
 
 // The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.
-// Each call of `newest` reads the directory. `files` is the operating system's if null.
+// Each call of `newest` reads the directory. A point counts unless its checkpoint was written
+// before the run went back below its step; of an evaluator that does not record the checkpoint's
+// time (metrics.jsonl, "checkpoint/time"), unless the point was. `files` and `clock` are the
+// operating system's, and the machine's, if null; the clock is that of the checkpoints.
 CROCHET_EXPORT MetricSource metric_in_directory(const std::string& eval_dir,
                                                 const std::string& name,
-                                                FileSystem* files = nullptr);
+                                                FileSystem* files = nullptr,
+                                                Clock* clock = nullptr);
 
 }  // namespace crochet::inline v0

@@ -19,8 +19,7 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-// A figure of the checkpoint, which TensorBoard does not get.
-constexpr const char* kTime = "checkpoint/time";
+constexpr const char* kTime = kCheckpointTime;
 
 int64_t step_of(const std::string& prefix) { return step_of_prefix(base_name(prefix)).value_or(0); }
 

@@ -19,4 +19,12 @@ namespace crochet::inline v0 {
 CROCHET_EXPORT std::map<int64_t, Metrics> read_metric_lines(FileSystem& files,
                                                             const std::string& directory);
 
+namespace internal {
+
+// In a line of an evaluator: when the checkpoint was made that the line's values are of.
+// TensorBoard does not get it.
+inline constexpr const char* kCheckpointTime = "checkpoint/time";
+
+}  // namespace internal
+
 }  // namespace crochet::inline v0

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/evaluate_repeatedly.h"
 
+#include <ranges>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
@@ -65,9 +67,9 @@ class CheckpointEvaluator {
         files_(options.files ? *options.files : FileSystem::posix()),
         clock_(options.clock ? *options.clock : Clock::real()),
         scaffold_(options.scaffold ? options.scaffold : std::make_shared<Scaffold>()),
-        curve_(
-            options.eval_dir.empty() ? join_path(options.checkpoint_dir, "eval") : options.eval_dir,
-            files_, clock_) {
+        eval_dir_(options.eval_dir.empty() ? join_path(options.checkpoint_dir, "eval")
+                                           : options.eval_dir),
+        curve_(eval_dir_, files_, clock_) {
     if (!scaffold_->saver)
       scaffold_->saver = std::make_shared<Saver>(
           SaverOptions{.allow_surplus = true, .files = &files_, .clock = &clock_});
@@ -130,9 +132,14 @@ class CheckpointEvaluator {
   // True for a checkpoint that an earlier evaluator has evaluated.
   bool is_known(const std::string& prefix) {
     const std::optional<Metrics> metrics = curve_.find(prefix);
-    if (metrics && known_.first.value_or(-1) < step_of(prefix))
-      known_ = {step_of(prefix), *metrics};
-    return metrics.has_value();
+    if (!metrics) return false;
+    if (!known_.first)
+      log_info(fmt::format(
+          "{} is not evaluated again: {} has what an earlier evaluator measured ({}); to evaluate "
+          "it for other metrics, use another eval_dir",
+          prefix, eval_dir_, fmt::join(*metrics | std::views::keys, ", ")));
+    if (known_.first.value_or(-1) < step_of(prefix)) known_ = {step_of(prefix), *metrics};
+    return true;
   }
 
   void note(const std::string& prefix, double time, Metrics metrics) {
@@ -149,6 +156,7 @@ class CheckpointEvaluator {
   FileSystem& files_;
   Clock& clock_;
   const std::shared_ptr<Scaffold> scaffold_;
+  const std::string eval_dir_;
   internal::EvaluationCurve curve_;
   // The last step that an earlier evaluator has evaluated, and its metrics.
   std::pair<std::optional<int64_t>, Metrics> known_;

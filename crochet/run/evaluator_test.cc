@@ -234,6 +234,11 @@ TEST_F(EvaluatorTest, ARestartLeavesOutWhatItHasEvaluated) {
   EXPECT_EQ(third.num_evaluations, 0);
   EXPECT_EQ(third.last_step, 5);
   EXPECT_THAT(third.metrics, ElementsAre(Pair("count", 5)));
+  EXPECT_TRUE(
+      log_.contains("not evaluated again: run/eval has what an earlier evaluator measured "
+                    "(count); to evaluate it for other metrics, use another eval_dir"));
+  all.eval_dir = "run/eval-2";  // As the log advises.
+  EXPECT_EQ(evaluate(all).num_evaluations, 2);
   EXPECT_EQ(read_file(files_, "run/eval/metrics.jsonl"), lines);
   EXPECT_EQ(std::ranges::count(lines, '\n'), 2);
   EXPECT_THAT(curve(), ElementsAre(Pair(4, 4), Pair(5, 5)));

@@ -216,6 +216,7 @@ TEST_F(FencedArraysTest, EndACheckedRunIfOneIsChangedWithoutAnnouncement) {
                 ThrowsMessage<UnannouncedWriteError>(
                     HasSubstr(is_weights ? "\"model/weights\" was changed"
                                          : "\"model/optimizer/weights\" was changed")));
+    EXPECT_TRUE(log.contains("retrying cannot help, and the run ends"));
     const std::vector<std::string> saved = list_checkpoints(files, "run", "model.ckpt");
     EXPECT_THAT(saved, Contains("run/model.ckpt-2"));
     EXPECT_THAT(saved, Not(Contains("run/model.ckpt-3")));

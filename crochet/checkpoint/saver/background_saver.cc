@@ -48,7 +48,7 @@ std::string end_text(const SaveTicket& ticket, const internal::SaveFailed& faile
       fmt::format("saving {} failed: {}", ticket.prefix(), describe(failed.error));
   switch (failed.fault) {
     case SaveFault::kState:
-      return fmt::format("{}; retrying cannot help: no save can store this state", what);
+      return fmt::format("{}; retrying cannot help, and the run ends", what);
     case SaveFault::kPlace:
       return fmt::format("{}; abandoned after {} attempts, training continues", what,
                          ticket.num_attempts());

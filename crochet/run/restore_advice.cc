@@ -83,16 +83,6 @@ RestoreMismatch with_present_shapes(RestoreMismatch mismatch, const Graph& graph
   return mismatch;
 }
 
-// As a literal of C++.
-std::string quoted(std::string_view text) {
-  std::string literal = "\"";
-  for (const char each : text) {
-    if (each == '"' || each == '\\') literal += '\\';
-    literal += each;
-  }
-  return literal + '"';
-}
-
 std::string braces(const std::vector<std::string>& elements) {
   return fmt::format("{{{}}}", fmt::join(elements, ", "));
 }
@@ -101,14 +91,14 @@ std::string code(const NamePatterns& patterns) {
   if (patterns.is_all()) return "true";
   if (patterns.empty()) return "false";
   std::vector<std::string> literals;
-  for (const std::string& each : patterns.patterns()) literals.push_back(quoted(each));
+  for (const std::string& each : patterns.patterns()) literals.push_back(literal(each));
   return braces(literals);
 }
 
 std::string code(const std::vector<StoredName>& renamings) {
   std::vector<std::string> pairs;
   for (const StoredName& each : renamings)
-    pairs.push_back(braces({quoted(each.name), quoted(each.stored_as)}));
+    pairs.push_back(braces({literal(each.name), literal(each.stored_as)}));
   return braces(pairs);
 }
 
@@ -118,7 +108,7 @@ std::string code(const Checkpoint& which) {
   const char* const better = !which.better()                     ? ""
                              : *which.better() == Better::kLower ? ", Better::kLower"
                                                                  : ", Better::kHigher";
-  return fmt::format("Checkpoint::best({}{})", quoted(which.metric()), better);
+  return fmt::format("Checkpoint::best({}{})", literal(which.metric()), better);
 }
 
 // What differs from the defaults, in the order in which C++ requires it.
@@ -130,7 +120,7 @@ std::string code(const RestoreOptions& options) {
   const auto add_patterns = [&](const char* name, const NamePatterns& patterns) {
     add(name, !patterns.empty(), code(patterns));
   };
-  add("from", !options.from.empty(), quoted(options.from));
+  add("from", !options.from.empty(), literal(options.from));
   add("which", !options.which.is_newest(), code(options.which));
   add("only", !options.only.is_all(), code(options.only));
   add_patterns("keep", options.keep);
@@ -141,16 +131,6 @@ std::string code(const RestoreOptions& options) {
   add_patterns("reshape", options.reshape);
   add_patterns("convert_dtype", options.convert_dtype);
   return braces(members);
-}
-
-// The pattern that only this name matches.
-std::string pattern_of(std::string_view name) {
-  std::string pattern;
-  for (const char each : name) {
-    if (std::string_view("*?[\\").find(each) != std::string_view::npos) pattern += '\\';
-    pattern += each;
-  }
-  return pattern;
 }
 
 bool can_be_reshaped(const RestoreMismatch::Changed& changed) {
@@ -215,7 +195,7 @@ class ExtendedOptions {
               const char* several) {
     if (names.empty()) return;
     std::vector<std::string> extended = patterns.patterns();
-    for (const std::string& name : names) extended.push_back(pattern_of(name));
+    for (const std::string& name : names) extended.push_back(pattern_for(name));
     patterns = std::move(extended);
     effects_.emplace_back(names.size() == 1 ? one : several);
   }

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,8 @@
 namespace crochet::inline v0 {
 
 // Names of variables and objects: none, all, or those that match a pattern of the shell, in which
-// `*` stands for any characters, including "/", `?` for one, and `[ab]` for one of several.
+// `*` stands for any characters, including "/", `?` for one, and `[ab]` for one of several. A
+// pattern without `*` also matches all that is beneath the name: "model" is "model" and "model/w".
 //
 //   {.allow_missing = {"model/momentum", "optimizer/*"}, .allow_surplus = true}
 class CROCHET_EXPORT NamePatterns {
@@ -27,6 +29,8 @@ class CROCHET_EXPORT NamePatterns {
   NamePatterns(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
 
   bool match(const std::string& name) const;
+  // The same by the patterns without `*` alone.
+  bool match_without_star(const std::string& name) const;
   // True if no name matches.
   bool empty() const { return patterns_.empty(); }
   // True if every name does, by `true`.
@@ -36,6 +40,15 @@ class CROCHET_EXPORT NamePatterns {
  private:
   std::vector<std::string> patterns_;
 };
+
+namespace internal {
+
+// The pattern that matches just this name, and what is beneath it.
+CROCHET_EXPORT std::string pattern_for(std::string_view name);
+// The text as a literal of C++.
+CROCHET_EXPORT std::string literal(std::string_view text);
+
+}  // namespace internal
 
 // Where a value is stored under another name than the program's: each may have one `*`, which
 // stands for the same characters in both. Without one, it is the value and all beneath its name.

@@ -22,6 +22,25 @@ TEST(NamePatternsTest, MatchLikeTheShell) {
     EXPECT_FALSE(patterns.match(name)) << name;
 }
 
+TEST(NamePatternsTest, WithoutAStarMatchWhatIsBeneathTheName) {
+  const NamePatterns patterns = {"model", "layer?", "a\\*b"};
+  for (const char* const name : {"model", "model/w", "model/a/b", "layer1/w", "a*b/c"})
+    EXPECT_TRUE(patterns.match(name)) << name;
+  for (const char* const name : {"models", "my/model", "layer10/w", "a1b/c"})
+    EXPECT_FALSE(patterns.match(name)) << name;
+  EXPECT_FALSE(NamePatterns{"model/*/w"}.match("model/a/w/0"));
+  EXPECT_TRUE(NamePatterns(true).match("model/w"));
+  EXPECT_FALSE(NamePatterns(true).match_without_star("model/w"));
+  EXPECT_TRUE(patterns.match_without_star("model/w"));
+}
+
+TEST(NamePatternsTest, OneForANameMatchesOnlyIt) {
+  const NamePatterns patterns = {internal::pattern_for("a[0]*?\\")};
+  EXPECT_TRUE(patterns.match("a[0]*?\\"));
+  EXPECT_FALSE(patterns.match("a0"));
+  EXPECT_EQ(internal::literal("a\"\\"), "\"a\\\"\\\\\"");
+}
+
 TEST(NamePatternsTest, AreAllOrNone) {
   EXPECT_TRUE(NamePatterns(true).match("any/name"));
   EXPECT_FALSE(NamePatterns(false).match("any/name"));

@@ -92,6 +92,27 @@ TEST_F(ChangedStructureTest, AnOptionMayKeepOneEntry) {
   EXPECT_THAT(report_.dropped, ElementsAre("s/muon"));
 }
 
+TEST_F(ChangedStructureTest, ANameWithoutAStarIsAllBeneathIt) {
+  save(Map{{"electron", {1, {}}}, {"neutron", {2, {}}}});
+  const Map now{{"electron", {}}, {"muon", {5, {}}}};
+  EXPECT_EQ(restored(now, {.allow_missing = {"s/muon"}, .allow_surplus = {"s/neutron"}}),
+            (Map{{"electron", {1, {}}}, {"muon", {5, {}}}}));
+  EXPECT_EQ(restored(now, {.keep = {"s/electron"}}), (Map{{"electron", {}}, {"neutron", {2, {}}}}));
+  EXPECT_EQ(restored(now, {.keep = {"s"}, .allow_surplus = {"s"}}), now);
+}
+
+TEST_F(ChangedStructureTest, EntriesOfFlatContainersThatStayOrAreLeftOutAreReported) {
+  using Flat = std::map<std::string, double>;
+  save(Flat{{"a", 1}, {"b", 2}});
+  const Flat now{{"a", 0}, {"c", 7}};
+  EXPECT_EQ(restored(now, {.allow_missing = {"s/c"}, .allow_surplus = {"s/b"}}),
+            (Flat{{"a", 1}, {"c", 7}}));
+  EXPECT_THAT(report_.missing, ElementsAre("s/c"));
+  EXPECT_THAT(report_.surplus, ElementsAre("s/b"));
+  EXPECT_EQ(restored(now, {.keep = {"s/c"}}), (Flat{{"a", 1}, {"b", 2}, {"c", 7}}));
+  EXPECT_THAT(report_.kept, ElementsAre("s/c"));
+}
+
 TEST_F(ChangedStructureTest, APatternOfOneMemberKeepsNoEntry) {
   save(Map{{"electron", {1, {}}}});
   EXPECT_EQ(restored(Map{{"photon", {7, {}}}}, {.allow_missing = {"s/*/mass"}}),

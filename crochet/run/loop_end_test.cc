@@ -105,6 +105,24 @@ TEST_F(LoopEndTest, ARunThatItsBodyEndedAtASaveStaysEnded) {
   EXPECT_EQ(run_to_the_end([&] { return options(); }, body).last_step, 20);
 }
 
+// The state in which a run has ended is the library's own.
+TEST_F(LoopEndTest, OptionsForAllNamesDoNotContinueARun) {
+  const auto body = [](Step&, int64_t count) { return count < 25; };
+  const auto with = [&](RestoreOptions restore) {
+    LoopOptions all = options();
+    all.restore = std::move(restore);
+    return all;
+  };
+  EXPECT_EQ(run_to_the_end([&] { return with({.allow_surplus = {"*/*"}}); }, body).last_step, 25);
+  for (const RestoreOptions& restore :
+       {RestoreOptions{}, {.allow_surplus = {"hooks/Loop/end/*"}}, {.keep = {"hooks/*"}}}) {
+    const RunReport report = run(with(restore), body);
+    EXPECT_EQ(report.last_step, 25);
+    EXPECT_THAT(report.restore->made, testing::IsEmpty());
+  }
+  EXPECT_FALSE(log_.contains("hooks/"));
+}
+
 TEST_F(LoopEndTest, ARunThatAStepEndedStaysEnded) {
   const auto body = [](Step& step, int64_t count) {
     if (count >= 25) step.request_stop("converged");

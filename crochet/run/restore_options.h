@@ -12,6 +12,8 @@ namespace crochet::inline v0 {
 
 // From where a program takes the values that it tracks, and how they may differ there from its own.
 // By default everything must fit; an error names all that does not, and the options that help.
+// A pattern without `*` also matches all that is beneath the name; one with it is about what the
+// program tracks, and does not change what is restored of hooks.
 // These are safe to leave in a program that is restarted: a value that was saved once as the
 // program has it now is restored as it is.
 struct RestoreOptions {

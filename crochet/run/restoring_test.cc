@@ -343,7 +343,7 @@ TEST_F(RestoringTest, LogsWhichSizesTheCheckpointReplaces) {
   train();
   const char* const line =
       "run/model.ckpt-20: the checkpoint's structure replaces that of this program: sizes of "
-      "\"model/w\" (3 elements, was 8), which .restore = {.keep = ...} keeps";
+      "\"model/w\" (3 elements, was 8), which .restore = {.keep = {\"model/w\"}} keeps";
   float b = 0;
   const auto track = [&](Loop& loop, std::vector<float>& w) {
     loop.track("model/w", w);
@@ -383,7 +383,9 @@ TEST_F(RestoringTest, LogsTheSizesOfPartsOfContainersToo) {
   pairs.resize(4);
   run(30);
   EXPECT_EQ(layers[8].w.size(), 3u);
-  EXPECT_TRUE(log_.contains("\"layers/6/w\" (3 elements, was 1) and 2 more"));
+  EXPECT_TRUE(
+      log_.contains("\"layers/6/w\" (3 elements, was 1) and 2 more, which .restore = "
+                    "{.keep = {\"layers\", \"pairs\"}} keeps"));
   pairs.resize(4);
   run(40);
   EXPECT_TRUE(log_.contains(

@@ -334,7 +334,7 @@ struct SquareMove {
 
 TEST_F(TrackedColumnsTest, OptionsReachEachMember) {
   save(moves(3));
-  std::vector<SquareMove> value(2);
+  std::vector<SquareMove> value(3);
   value[1].action = 9;
   const RestoreReport report = restore(value, {.reshape = {"value/state"},
                                                .keep = {"value/action"},

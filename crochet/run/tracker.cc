@@ -258,4 +258,8 @@ bool Tracker::is_plan() const {
 
 void Tracker::keep(std::shared_ptr<const void> object) const { visitor_->keep(std::move(object)); }
 
+void Tracker::note_entries(const EntryChanges& changes) const {
+  visitor_->note_entries(prefix_, changes);
+}
+
 }  // namespace crochet::inline v0

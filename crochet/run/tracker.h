@@ -189,6 +189,10 @@ class CROCHET_EXPORT Tracker {
   StoredParts layout() const;
   bool is_plan() const;
   void keep(std::shared_ptr<const void> object) const;
+  void note_entries(const EntryChanges& changes) const;
+  // Lists the parts of the value here by `walk`, as those of one that options keep as a whole.
+  template <typename Walk>
+  void track_whole(WholeValue::Kind kind, const Walk& walk) const;
 
   template <typename T>
   static constexpr bool lists_parts();
@@ -435,6 +439,13 @@ void Tracker::track_fixed(T& value) {
   at_fixed().track_value(value);
 }
 
+template <typename Walk>
+void Tracker::track_whole(WholeValue::Kind kind, const Walk& walk) const {
+  visitor_->begin_whole(prefix_, kind);
+  walk();
+  visitor_->end_whole();
+}
+
 template <typename T>
 void Tracker::track_keys(T& keys) const {
   Tracker here = *this;
@@ -500,15 +511,19 @@ void Tracker::track_value(T& value) {
       if constexpr (internal::NamedKey<typename T::key_type> && internal::HasUniqueKeys<T>) {
         Walks::named_map(here, value);
       } else {
-        Walks::keyed_map(here, value);
+        here.track_whole(WholeValue::Kind::kKeyed, [&] { Walks::keyed_map(here, value); });
       }
     });
   } else if constexpr (internal::SetLike<T>) {
-    provide([&value](Tracker& here) { Walks::set(here, value); });
+    provide([&value](Tracker& here) {
+      here.track_whole(WholeValue::Kind::kKeyed, [&] { Walks::set(here, value); });
+    });
   } else if constexpr (internal::Nullable<T>) {
     provide([&value](Tracker& here) { Walks::nullable(here, value); });
   } else if constexpr (internal::VariantLike<T>) {
-    provide([&value](Tracker& here) { Walks::variant(here, value); });
+    provide([&value](Tracker& here) {
+      here.track_whole(WholeValue::Kind::kAlternatives, [&] { Walks::variant(here, value); });
+    });
   } else if constexpr (internal::Sequence<T>) {
     if (has_rows_) return Walks::sequence(*this, value);
     provide([&value](Tracker& here) { Walks::sequence(here, value); });

@@ -31,6 +31,13 @@ class CROCHET_EXPORT PartValue {
   }
 };
 
+// What a restore does to the entries of a map or set whose keys it has just read.
+struct EntryChanges {
+  bool was_empty = false;
+  bool has_dropped = false;  // Entries that only the program had.
+  bool has_made = false;     // Those that only the checkpoint has.
+};
+
 // The values that a restore has for the parts of an object, by key.
 class CROCHET_EXPORT PartValues {
  public:
@@ -45,6 +52,11 @@ class CROCHET_EXPORT PartValues {
   virtual void read_later(const std::string& key, Take take) = 0;
   // Calls `take` now, with a value on which other parts depend. Slower.
   virtual void read_now(const std::string& key, const Take& take) = 0;
+  // Reports changes of the container that is the part `key`.
+  virtual void note_entries(const std::string& key, const EntryChanges& changes) {
+    static_cast<void>(key);
+    static_cast<void>(changes);
+  }
 };
 
 }  // namespace crochet::inline v0

@@ -13,6 +13,18 @@
 
 namespace crochet::inline v0 {
 
+// A value that options keep, or have restored, as a whole where its structure differs from the
+// checkpoint's.
+struct WholeValue {
+  enum class Kind {
+    kKeyed,    // A map or set whose keys are values with parts: its structure always may differ.
+    kColumns,  // A sequence that is stored as columns.
+    kAlternatives,  // A variant: the part beneath its name is the number of the alternative.
+  };
+  std::string name;  // Within the object.
+  Kind kind = Kind::kKeyed;
+};
+
 // A part of a PartedSaveable: an array, stored under `key`, or an object that has all entries at
 // and beneath `key`.
 struct StatePart {
@@ -25,7 +37,9 @@ struct StatePart {
   // A column, whose first size is that of its neighbours: of an element that stays in the program,
   // it is not known.
   bool is_column = false;
-  bool is_key = false;  // Of the keys of a map or set, which are replaced as a whole.
+  bool is_key = false;  // Of the keys of a map or set.
+  // Those that it is a part of, the outermost first.
+  std::vector<WholeValue> wholes = {};
   // In a container whose structure a restore must not change.
   bool is_structure_fixed = false;
   // The name of the part of the object that plans its own parts, of which this is one.

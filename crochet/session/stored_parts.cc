@@ -23,12 +23,19 @@ const StoredParts::Part* StoredParts::find(std::string_view name) const {
   return found == parts_->end() ? nullptr : &found->second;
 }
 
-bool StoredParts::empty() const {
-  if (root_.empty()) return parts_->empty();
-  if (find("") != nullptr) return false;
-  const std::string start = root_ + '/';
+const StoredParts::Part* StoredParts::first() const {
+  if (!root_.empty())
+    if (const Part* const own = find("")) return own;
+  const std::string start = root_.empty() ? "" : root_ + '/';
   const auto first = parts_->lower_bound(start);
-  return first == parts_->end() || !first->first.starts_with(start);
+  return first == parts_->end() || !first->first.starts_with(start) ? nullptr : &first->second;
+}
+
+bool StoredParts::empty() const { return first() == nullptr; }
+
+bool StoredParts::is_own() const {
+  const Part* const part = first();
+  return part != nullptr && part->is_own;
 }
 
 StoredParts::Map StoredParts::all() const {

@@ -39,6 +39,7 @@ class CROCHET_EXPORT StoredParts {
   struct Part {
     DType dtype = DType::kInvalid;
     Shape shape = {};
+    bool is_own = false;  // Not stored: the program's, which stays.
   };
   using Map = std::map<std::string, Part, std::less<>>;
 
@@ -48,6 +49,8 @@ class CROCHET_EXPORT StoredParts {
 
   // True if the checkpoint has nothing here.
   bool empty() const;
+  // True if what is here is the program's own, which stays as it is.
+  bool is_own() const;
   // The entry with this name; null if there is none. "" is the value's own entry.
   const Part* find(std::string_view name) const;
   // The names up to the first "/", each once, sorted as texts.
@@ -62,6 +65,7 @@ class CROCHET_EXPORT StoredParts {
 
  private:
   std::string full_name(std::string_view name) const;
+  const Part* first() const;  // Null if there is none.
 
   std::shared_ptr<const Map> parts_;
   std::string root_;

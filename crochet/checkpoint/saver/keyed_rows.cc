@@ -88,22 +88,21 @@ KeyedRows::KeyedRows(const TensorMap& present, TensorMap stored, const std::stri
   const std::vector<std::string> others = texts_of(wanted.at(key_column));
   const std::set<std::string_view> own_keys(own.begin(), own.end());
   const std::set<std::string_view> other_keys(others.begin(), others.end());
-  Rows staying, taken;
+  Rows own_rows, taken;
   for (size_t row = 0; row < own.size(); ++row) {
     if (other_keys.contains(own[row])) continue;
-    if (stays(own[row]))
-      staying.push_back(row);
-    else
-      dropped.push_back(own[row]);
+    const bool is_staying = stays(own[row]);
+    (is_staying ? staying : dropped).push_back(own[row]);
+    if (is_staying) own_rows.push_back(row);
   }
   for (size_t row = 0; row < others.size(); ++row) {
     const bool is_new = !own_keys.contains(others[row]);
-    if (is_new && is_left_out(others[row])) continue;
-    if (is_new) made.push_back(others[row]);
-    taken.push_back(row);
+    const bool is_taken = !is_new || !is_left_out(others[row]);
+    if (is_new) (is_taken ? made : left_out).push_back(others[row]);
+    if (is_taken) taken.push_back(row);
   }
-  if (staying.empty() && taken.size() == others.size()) return;
-  for (auto& [key, column] : wanted) column = joined(column, taken, present.at(key), staying);
+  if (own_rows.empty() && taken.size() == others.size()) return;
+  for (auto& [key, column] : wanted) column = joined(column, taken, present.at(key), own_rows);
 }
 
 }  // namespace crochet::inline v0::internal

@@ -21,6 +21,8 @@ struct KeyedRows {
   TensorMap wanted;
   std::vector<std::string> dropped;
   std::vector<std::string> made;
+  std::vector<std::string> staying;
+  std::vector<std::string> left_out;
 };
 
 }  // namespace crochet::inline v0::internal

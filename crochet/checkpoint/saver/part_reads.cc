@@ -12,6 +12,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/io/path.h"
 #include "crochet/tensor/convert.h"
 
 namespace crochet::inline v0::internal {
@@ -121,6 +122,10 @@ class PartReads::Values final : public PartValues {
     CheckpointPass pass(reads_.reader_, {{entry.name, entry.slice}});
     ValueInPass value(entry, stored_as(reads_.reader_, entry), pass, 0, reads_.fit_);
     take(value);
+  }
+
+  void note_entries(const std::string& key, const EntryChanges& changes) override {
+    reads_.note_entries_(key.empty() ? object_ : join_path(object_, key), changes);
   }
 
  private:

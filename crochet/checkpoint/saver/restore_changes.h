@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,15 @@ class RestoreChanges {
   void add_made(const std::string& pattern, const std::string& name) {
     made_[pattern].push_back(name);
   }
-  void add_resized(const std::string& name, const Shape& now, const Shape& before);
+  // Of a value that the option `keep` keeps by the name `kept_by`.
+  void add_resized(const std::string& name, const Shape& now, const Shape& before,
+                   const std::string& kept_by);
+  // Of a value whose contents are replaced as a whole.
+  void add_replaced(const std::string& name) { replaced_.insert(name); }
 
-  bool empty() const { return dropped_.empty() && made_.empty() && resized_.empty(); }
+  bool empty() const {
+    return dropped_.empty() && made_.empty() && resized_.empty() && replaced_.empty();
+  }
   // "the checkpoint's structure and sizes replace those of this program: ...".
   std::string to_string() const;
 
@@ -32,6 +39,8 @@ class RestoreChanges {
   Names dropped_;
   Names made_;
   std::vector<std::string> resized_;  // Descriptions.
+  std::set<std::string> resized_kept_by_;
+  std::set<std::string> replaced_;
 };
 
 }  // namespace crochet::inline v0::internal

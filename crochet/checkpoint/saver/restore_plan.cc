@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/saver/restore_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -28,6 +29,7 @@
 #include "crochet/checkpoint/saver/row_partition.h"
 #include "crochet/checkpoint/saver/structure_fit.h"
 #include "crochet/checkpoint/saver/variable_reads.h"
+#include "crochet/checkpoint/saver/whole_values.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
@@ -37,8 +39,8 @@
 namespace crochet::inline v0 {
 namespace {
 
-// The prefix of the state of hooks, which may differ from run to run.
-constexpr std::string_view kHookState = "hooks/";
+// True for the state of hooks, which may differ from run to run: the program has not named it.
+bool is_hook_state(std::string_view name) { return name.starts_with("hooks/"); }
 
 using internal::EntryOwners;
 using internal::KeyedRows;
@@ -46,11 +48,12 @@ using internal::RestoreMismatch;
 using internal::stored_shape;
 using internal::StructureFit;
 using internal::VariableSelection;
+using internal::WholeValues;
 
 // Whether a name is the run's own, and not one that the program gave.
 internal::RenamedEntries::IsFixed fixed_names(const Graph& graph) {
   return [step = graph.global_step_name()](std::string_view name) {
-    return name == step || name.starts_with(kHookState);
+    return name == step || is_hook_state(name);
   };
 }
 
@@ -94,9 +97,11 @@ class RestorePlan {
       run(*operations, session);
     }
     internal::PartReads reads(
-        reader_, [this](const std::string& name, const Saveable& object, TensorMap state) {
+        reader_,
+        [this](const std::string& name, const Saveable& object, TensorMap state) {
           return fitted(name, object, std::move(state));
-        });
+        },
+        [this](const std::string& name, const EntryChanges& changes) { note_keys(name, changes); });
     for (size_t i = 0; i < objects_.size(); ++i) {
       const ObjectPart& part = objects_[i];
       const RegisteredSaveable& object = *part.object;
@@ -167,7 +172,7 @@ class RestorePlan {
     }
     const VariableSelection::Place place = selection_.place_of(name, ranks_.get());
     const Item* const found = entries_.find(place.key);
-    if (rules_.keep.match(name)) return note_kept(name, place.key, found);
+    if (keeps(name)) return note_kept(name, place.key, found);
     if (found == nullptr)
       return note_missing({name, entries_.stored_name(place.key),
                            RestoreMismatch::Value{variable.dtype(), variable.shape()}},
@@ -190,30 +195,36 @@ class RestorePlan {
     variables_.add({variable, fit->reshaped, fit->is_converted, found, slice});
   }
 
-  // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
-  // value, or the mismatch is noted.
+  // How a stored value becomes one of the program's. Unset if it does not.
   struct Fit {
     std::optional<Shape> reshaped;  // To this shape of the program's.
     bool is_converted;
   };
-  std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
-                            const RestoreMismatch::Value& expected) {
+  std::optional<Fit> find_fit(const std::string& name, const RestoreMismatch::Value& stored,
+                              const RestoreMismatch::Value& expected) const {
     const bool fits = stored.shape.is_compatible_with(expected.shape);
     std::optional<Shape> shape;
     if (!fits && rules_.reshape.match(name))
       shape = internal::reshaped(stored.shape, expected.shape);
     const bool is_converted = stored.dtype != expected.dtype && rules_.convert_dtype.match(name) &&
                               internal::can_convert(stored.dtype, expected.dtype);
-    if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) {
+    if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) return std::nullopt;
+    return Fit{std::move(shape), is_converted};
+  }
+  // The same; if there is none, the value keeps the program's, or the mismatch is noted.
+  std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
+                            const RestoreMismatch::Value& expected) {
+    std::optional<Fit> fit = find_fit(name, stored, expected);
+    if (!fit) {
       if (rules_.allow_mismatched.match(name))
         report_.missing.push_back(name);
       else
         mismatch_.changed.push_back({name, stored, expected});
       return std::nullopt;
     }
-    if (shape) report_.reshaped.push_back(name);
-    if (is_converted) report_.converted.push_back(name);
-    return Fit{std::move(shape), is_converted};
+    if (fit->reshaped) report_.reshaped.push_back(name);
+    if (fit->is_converted) report_.converted.push_back(name);
+    return fit;
   }
 
   void plan_objects(const std::vector<const RegisteredSaveable*>& objects) {
@@ -253,7 +264,7 @@ class RestorePlan {
     const std::string own_key = selection_.place_of(object.name).key;
     const std::string stored_as = entries_.stored_name(own_key);
     take_kept(object.name, part.entries, part.kept);
-    if (part.entries.empty() && (!part.kept.empty() || rules_.keep.match(object.name))) return;
+    if (part.entries.empty() && (!part.kept.empty() || keeps(object.name))) return;
     for (const Entry& entry : part.entries)
       note_used(entry.key.empty() ? own_key : own_key + '/' + entry.key, entry.name);
     if (!part.entries.empty()) {
@@ -272,10 +283,10 @@ class RestorePlan {
   void take_kept(const std::string& object, std::vector<Entry>& entries,
                  std::vector<std::string>& kept) {
     if (rules_.keep.empty()) return;
-    const bool keeps_all = rules_.keep.match(object);
+    const bool keeps_all = keeps(object);
     std::erase_if(entries, [&](const Entry& entry) {
       const std::string full = entry.key.empty() ? object : join_path(object, entry.key);
-      if (!keeps_all && !rules_.keep.match(full)) return false;
+      if (!keeps_all && !keeps(full)) return false;
       note_kept(full, view_name(full), &stored_.item(entry.name));
       kept.push_back(entry.key);
       return true;
@@ -286,14 +297,12 @@ class RestorePlan {
   // determined which parts the object will have.
   void plan_parts(ObjectPart object) {
     const std::string& name = object.object->name;
-    const auto full_name = [&](const std::string& key) {
-      return key.empty() ? name : join_path(name, key);
-    };
+    const auto full_key = [&](const std::string& key) { return full_name(name, key); };
     NamesByKey names;
     StoredParts::Map stored;
     bool is_partial = false;
     for (Entry& entry : object.entries) {
-      if (!selection_.selects_part(name, full_name(entry.key))) {
+      if (!selection_.selects_part(name, full_key(entry.key))) {
         is_partial = true;
         continue;
       }
@@ -306,35 +315,74 @@ class RestorePlan {
       if (is_partial || !selection_.selects_part(name, name)) return;
       const std::vector<StatePart> parts = object.parted->parts_for(StoredParts());
       if (std::ranges::any_of(parts, &StatePart::is_fixed))
-        return plan_missing_parts(parts, full_name);
+        return plan_missing_parts(parts, full_key);
       if (!parts.empty())
         note_missing({name, entries_.stored_name(view_name(name)), std::nullopt},
                      !rules_.allow_missing.match(name));
       return;
     }
     const std::vector<StatePart> present = object.parted->present_parts(StoredParts(stored));
-    StructureFit fit(present, std::move(stored), rules_of_parts(name));
-    object.stored = StoredParts(std::move(fit.wanted), is_partial);
-    std::vector<StatePart> parts;
-    try {
-      parts = object.parted->parts_for(object.stored);
-    } catch (const InvalidArgumentError& error) {
-      for (const auto& [key, stored_as] : names) note_used(view_name(full_name(key)), stored_as);
-      mismatch_.others.push_back(fmt::format("\"{}\": {}", name, error.what()));
+    const WholeValues wholes(present, stored,
+                             [&](const std::string& key) { return keeps(full_key(key)); });
+    for (const auto& [value, part] : wholes.partly_kept())
+      refuse_to_keep(full_key(value), full_key(part));
+    WholeValues::Names own = wholes.kept();
+    std::optional<PartsPlan> plan = parts_plan(object, present, wholes, stored, own, is_partial);
+    if (plan) {
+      const WholeValues::Names mixed = wholes.mixed(
+          plan->parts, [&](const StatePart& part) { return fate_of(object, part, names); });
+      own.insert(mixed.begin(), mixed.end());
+      if (own.size() > wholes.kept().size())
+        plan = parts_plan(object, present, wholes, stored, own, is_partial);
+    }
+    if (!plan) {
+      for (const auto& [key, stored_as] : names) note_used(view_name(full_key(key)), stored_as);
       return;
     }
+    const StructureFit& fit = plan->fit;
     for (const std::string& marker : fit.void_markers)
-      note_used(view_name(full_name(marker)), names.at(marker));
-    note_structure(name, fit, present, parts, names);
+      note_used(view_name(full_key(marker)), names.at(marker));
+    for (const std::string& value : own)
+      note_own(name, value, present, names, wholes.kept().contains(value));
+    note_structure(name, fit, present, plan->parts, names);
+    plan_each_part(object, present, *plan, own, names);
+    objects_.push_back(std::move(object));
+  }
+
+  // The structure that an object is to have, and the parts that it then has.
+  struct PartsPlan {
+    StructureFit fit;
+    std::vector<StatePart> parts = {};
+  };
+  // `own` are values that keep the program's parts. Unset if the object cannot have the parts.
+  std::optional<PartsPlan> parts_plan(ObjectPart& object, const std::vector<StatePart>& present,
+                                      const WholeValues& wholes, const StoredParts::Map& stored,
+                                      const WholeValues::Names& own, bool is_partial) {
+    const std::string& name = object.object->name;
+    PartsPlan plan{StructureFit(present, wholes.with_own(stored, own), rules_of_parts(name))};
+    object.stored = StoredParts(std::move(plan.fit.wanted), is_partial);
+    try {
+      plan.parts = object.parted->parts_for(object.stored);
+    } catch (const InvalidArgumentError& error) {
+      mismatch_.others.push_back(fmt::format("\"{}\": {}", name, error.what()));
+      return std::nullopt;
+    }
+    return plan;
+  }
+
+  void plan_each_part(ObjectPart& object, const std::vector<StatePart>& present,
+                      const PartsPlan& plan, const WholeValues::Names& own,
+                      const NamesByKey& names) {
+    const std::string& name = object.object->name;
     Names present_names, present_planned;
     for (const StatePart& part : present) {
       present_names.insert(part.key);
       if (part.planned_by) present_planned.insert(*part.planned_by);
     }
-    for (const StatePart& part : parts) {
-      const std::string full = full_name(part.key);
-      if (!selection_.selects_part(name, full)) continue;
-      if (internal::is_marker(part.key) && !names.contains(part.key) && !fit.left_out.empty())
+    for (const StatePart& part : plan.parts) {
+      const std::string full = full_name(name, part.key);
+      if (!selection_.selects_part(name, full) || is_in(own, part)) continue;
+      if (internal::is_marker(part.key) && !names.contains(part.key) && !plan.fit.left_out.empty())
         continue;  // It is empty as what is stored is left out.
       const bool is_present = part.planned_by ? present_planned.contains(*part.planned_by)
                                               : present_names.contains(part.key);
@@ -343,18 +391,56 @@ class RestorePlan {
       else
         plan_array_part(object, part, full, names, is_present);
     }
-    objects_.push_back(std::move(object));
+  }
+
+  static bool is_in(const WholeValues::Names& values, const StatePart& part) {
+    return std::ranges::any_of(
+        part.wholes, [&](const WholeValue& whole) { return values.contains(whole.name); });
+  }
+
+  void refuse_to_keep(const std::string& value, const std::string& part) {
+    mismatch_.others.push_back(fmt::format(
+        "\"{0}\" is kept as a whole or not at all, as its entries may be others in the checkpoint: "
+        "restore.keep has \"{1}\", and not all of it; write .keep = {{{2}}}, or leave \"{1}\" out",
+        value, part, internal::literal(internal::pattern_for(value))));
+  }
+
+  // What the options do to a part of a value that the program has.
+  WholeValues::Fate fate_of(const ObjectPart& object, const StatePart& part,
+                            const NamesByKey& names) const {
+    using enum WholeValues::Fate;
+    const std::string full = full_name(object.object->name, part.key);
+    if (part.is_object || part.is_optional) return kRestored;
+    const Item* const found = entry_of(part, full, names);
+    if (found == nullptr) return rules_.allow_missing.match(full) ? kMissing : kRestored;
+    const StoredParts::Part stored = stored_part(object, *found);
+    return rules_.allow_mismatched.match(full) &&
+                   !find_fit(full, {stored.dtype, stored.shape}, {part.dtype, part.shape})
+               ? kMismatched
+               : kRestored;
+  }
+
+  // Of a value that keeps the program's parts, as options ask for, or as it would get some only.
+  void note_own(const std::string& object, const std::string& value,
+                const std::vector<StatePart>& present, const NamesByKey& names, bool is_kept) {
+    for (auto each = names.lower_bound(value);
+         each != names.end() && each->first.starts_with(value); ++each)
+      if (internal::is_at(each->first, value))
+        note_used(view_name(full_name(object, each->first)), each->second);
+    for (const StatePart& part : present)
+      if (is_in({value}, part) && !internal::is_marker(part.key))
+        (is_kept ? report_.kept : report_.missing).push_back(full_name(object, part.key));
   }
 
   // Of an object of which the checkpoint has nothing.
   template <typename FullName>
-  void plan_missing_parts(const std::vector<StatePart>& parts, const FullName& full_name) {
+  void plan_missing_parts(const std::vector<StatePart>& parts, const FullName& full_key) {
     for (const StatePart& part : parts) {
-      const std::string full = full_name(part.key);
+      const std::string full = full_key(part.key);
       std::optional<RestoreMismatch::Value> value;
       if (!part.is_object) value = RestoreMismatch::Value{part.dtype, part.shape};
       if (part.is_optional) continue;
-      if (rules_.keep.match(full))
+      if (keeps(full))
         note_kept(full, view_name(full), nullptr);
       else
         note_missing({full, entries_.stored_name(view_name(full)), value},
@@ -387,22 +473,27 @@ class RestorePlan {
   }
 
   StructureFit::Rules rules_of_parts(const std::string& name) const {
-    const auto full_name = [name](const std::string& key) {
-      return key.empty() ? name : join_path(name, key);
-    };
-    return {
-        .stays =
-            [this, name, full_name](const std::string& part) {
-              const std::string full = full_name(part);
-              return !selection_.selects_part(name, full) || rules_.allow_missing.match(full) ||
-                     rules_.keep.match(full);
-            },
-        .is_left_out = [this, full_name](
-                           const std::string& part) { return leaves_out_entry(full_name(part)); }};
+    return {.stays =
+                [this, name](const std::string& part) {
+                  const std::string full = full_name(name, part);
+                  return !selection_.selects_part(name, full) || stays(full);
+                },
+            .is_left_out =
+                [this, name](const std::string& part) {
+                  return leaves_out_entry(full_name(name, part));
+                }};
   }
   // Not by `true`, which is about names that the program lacks: data that has grown would be lost.
   bool leaves_out_entry(const std::string& name) const {
-    return !rules_.allow_surplus.is_all() && rules_.allow_surplus.match(name);
+    return !rules_.allow_surplus.is_all() && matches(rules_.allow_surplus, name);
+  }
+  bool stays(const std::string& name) const {
+    return matches(rules_.allow_missing, name) || keeps(name);
+  }
+  bool keeps(const std::string& name) const { return matches(rules_.keep, name); }
+  // A pattern with a `*` is about what the program tracks, and not about the state of hooks.
+  static bool matches(const NamePatterns& patterns, const std::string& name) {
+    return is_hook_state(name) ? patterns.match_without_star(name) : patterns.match(name);
   }
 
   // Entries of containers that are dropped or made; those of a container that is fixed do not fit.
@@ -410,20 +501,21 @@ class RestorePlan {
   void note_structure(const std::string& object, const StructureFit& fit,
                       const std::vector<StatePart>& present, const std::vector<StatePart>& parts,
                       const NamesByKey& names) {
-    const auto full_name = [&](const std::string& key) {
-      return key.empty() ? object : join_path(object, key);
-    };
+    const auto full_key = [&](const std::string& key) { return full_name(object, key); };
     const PartsByKey old_parts = by_key(present), new_parts = by_key(parts);
     for (const StructureFit::Entry& entry : fit.only_present) {
       if (new_parts.contains(entry.parts.front())) continue;
       for (const std::string& part : entry.parts)
         if (const StatePart& own = *old_parts.at(part); own.is_structure_fixed && !own.is_optional)
           mismatch_.missing.push_back(
-              {full_name(part), entries_.stored_name(view_name(full_name(part))),
+              {full_key(part), entries_.stored_name(view_name(full_key(part))),
                own.is_object ? std::nullopt
                              : std::optional(RestoreMismatch::Value{own.dtype, own.shape})});
-      report_.dropped.push_back(full_name(entry.name));
-      changes_.add_dropped(pattern_of(full_name(entry.name), entry), report_.dropped.back());
+      if (entry.whole)
+        note_within(object, entry, old_parts.at(entry.parts.front())->is_key,
+                    {.has_dropped = true});
+      else
+        note_dropped(full_key(entry.name), pattern_of(full_key(entry.name), entry));
     }
     for (const StructureFit::Entry& entry : fit.only_stored) {
       const StatePart* const made = owner_in(new_parts, entry.parts.front());
@@ -433,10 +525,58 @@ class RestorePlan {
           const auto& stored = stored_.item(names.at(part)).second;
           mismatch_.surplus.push_back({names.at(part), {stored.dtype, stored.shape}});
         }
-      report_.made.push_back(full_name(entry.name));
-      if (!entry.is_awaited)
-        changes_.add_made(pattern_of(full_name(entry.name), entry), report_.made.back());
+      if (entry.whole)
+        note_within(object, entry, made->is_key, {.was_empty = entry.is_awaited, .has_made = true});
+      else
+        note_made(full_key(entry.name), pattern_of(full_key(entry.name), entry), entry.is_awaited);
     }
+  }
+
+  // Of an entry within a value that options keep as a whole. Entries of a keyed container itself
+  // are noted when its keys are read.
+  void note_within(const std::string& object, const StructureFit::Entry& entry, bool is_key,
+                   const EntryChanges& changes) {
+    const auto& [name, kind] = *entry.whole;
+    const bool is_own_entry =
+        is_key || std::count(entry.name.begin() + static_cast<ptrdiff_t>(name.size()),
+                             entry.name.end(), '/') <= (name.empty() ? 1 : 2);
+    if (kind != WholeValue::Kind::kKeyed) return note_entries(full_name(object, name), changes);
+    if (is_own_entry) return;
+    EntryChanges& within = within_[full_name(object, name)].changes;
+    within.has_dropped |= changes.has_dropped;
+    within.has_made |= changes.has_made;
+    within.was_empty = changes.was_empty && !within.has_dropped;
+  }
+  // When the keys of a container have been read. What differs within its entries is known only of
+  // the same ones.
+  void note_keys(const std::string& name, const EntryChanges& changes) {
+    note_entries(name, changes);
+    const auto within = within_.find(name);
+    if (changes.has_dropped || changes.has_made || within == within_.end()) return;
+    note_entries(name, within->second.changes);
+    if (within->second.resized.empty()) return;
+    std::ranges::move(within->second.resized, std::back_inserter(report_.resized));
+    changes_.add_replaced(name);
+  }
+  void note_entries(const std::string& name, const EntryChanges& changes) {
+    if (is_hook_state(name)) return;
+    const auto add = [&](std::vector<std::string>& names) {
+      if (std::ranges::count(names, name) == 0) names.push_back(name);
+    };
+    if (changes.has_dropped) add(report_.dropped);
+    if (changes.has_made) add(report_.made);
+    if (!changes.was_empty && (changes.has_dropped || changes.has_made))
+      changes_.add_replaced(name);
+  }
+  void note_dropped(const std::string& name, const std::string& pattern) {
+    if (is_hook_state(name)) return;
+    report_.dropped.push_back(name);
+    changes_.add_dropped(pattern, name);
+  }
+  void note_made(const std::string& name, const std::string& pattern, bool is_awaited) {
+    if (is_hook_state(name)) return;
+    report_.made.push_back(name);
+    if (!is_awaited) changes_.add_made(pattern, name);
   }
 
   using PartsByKey = std::map<std::string, const StatePart*, std::less<>>;
@@ -460,15 +600,15 @@ class RestorePlan {
   static std::string pattern_of(const std::string& name, const StructureFit::Entry& entry) {
     const size_t slash = name.rfind('/');
     if (entry.is_nullable || entry.name.empty() || slash == std::string::npos)
-      return entry.parts.front() == entry.name ? name : name + "/*";
-    return name.substr(0, slash) + "/*";
+      return internal::pattern_for(name) + (entry.parts.front() == entry.name ? "" : "/*");
+    return internal::pattern_for(name.substr(0, slash)) + "/*";
   }
 
   void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
                        const NamesByKey& names, bool is_present) {
     const Item* const found = entry_of(part, full, names);
     if (found == nullptr && part.is_optional) return;
-    if (is_present && rules_.keep.match(full)) return note_kept(full, view_name(full), found);
+    if (is_present && keeps(full)) return note_kept(full, view_name(full), found);
     if (found == nullptr)
       return note_missing({full, entries_.stored_name(view_name(full)),
                            RestoreMismatch::Value{part.dtype, part.shape}},
@@ -479,8 +619,8 @@ class RestorePlan {
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
     if (!fit) return;
     note_restored(full, found->first);
-    if (is_present && part.present_shape && !fit->reshaped)
-      note_size(full, stored.shape, *part.present_shape);
+    if (is_present && part.present_shape && !fit->reshaped && !part.is_key)
+      note_size(full, stored.shape, *part.present_shape, whole_of(object.object->name, part));
     Entry entry{part.key, found->first, {}, slice_of(object, *found)};
     if (fit->is_converted || fit->reshaped)
       entry.as = StoredParts::Part{part.dtype, fit->reshaped.value_or(stored.shape)};
@@ -490,10 +630,10 @@ class RestorePlan {
   void plan_object_part(ObjectPart& object, const StatePart& part, const std::string& full,
                         const NamesByKey& names, bool is_present) {
     const size_t before = object.entries.size();
-    bool is_kept = is_present && rules_.keep.match(full);
+    bool is_kept = is_present && keeps(full);
     const auto add = [&](const std::string& key, const std::string& name) {
       const std::string entry = full + key.substr(part.key.size());
-      if (is_present && (rules_.keep.match(full) || rules_.keep.match(entry))) {
+      if (is_present && (keeps(full) || keeps(entry))) {
         is_kept = true;
         return note_kept(entry, view_name(entry), &stored_.item(name));
       }
@@ -510,6 +650,10 @@ class RestorePlan {
     if (object.entries.size() == before)
       return note_missing({full, stored_as, std::nullopt}, !rules_.allow_missing.match(full));
     note_restored(full, without_key(object.entries[before], part.key));
+  }
+
+  static std::string full_name(const std::string& object, const std::string& key) {
+    return key.empty() ? object : join_path(object, key);
   }
 
   // The name in the file of the object, or of its part, that has the entry.
@@ -547,7 +691,7 @@ class RestorePlan {
       if (ranks_ && ranks_->rank_name(name)) continue;  // Another rank's.
       report_.surplus.push_back(name);
       if (!selection_.selects_all() || rules_.allow_surplus.match(name)) continue;
-      if (name.starts_with(kHookState)) {
+      if (is_hook_state(name)) {
         log_warning(fmt::format("checkpoint {}: no hook of this run uses the state \"{}\"",
                                 reader_.prefix(), name));
       } else {
@@ -582,13 +726,27 @@ class RestorePlan {
       report_.missing.push_back(std::move(missing.name));
   }
 
+  // The outermost value with this part that options keep as a whole.
+  static std::optional<WholeValue> whole_of(const std::string& object, const StatePart& part) {
+    for (const WholeValue& each : part.wholes)
+      if (each.kind != WholeValue::Kind::kAlternatives)
+        return WholeValue{full_name(object, each.name), each.kind};
+    return std::nullopt;
+  }
+
   // Of a value whose size may change. One that was empty waits for the checkpoint's elements.
-  void note_size(const std::string& name, const Shape& now, const Shape& before) {
+  void note_size(const std::string& name, const Shape& now, const Shape& before,
+                 const std::optional<WholeValue>& whole = {}) {
+    if (is_hook_state(name)) return;
     if (ranks_ && ranks_->has_rows(name)) return;  // The rows of a rank may always be others.
     // A variable of a graph may have any shape until it has a value.
     if (now == before || !before.is_fully_known() || before.num_elements() == 0) return;
+    if (whole && whole->kind == WholeValue::Kind::kKeyed) {
+      within_[whole->name].resized.push_back({name, now, before});
+      return;
+    }
     report_.resized.push_back({name, now, before});
-    changes_.add_resized(name, now, before);
+    changes_.add_resized(name, now, before, whole ? whole->name : name);
   }
 
   // The state to give to an object, with the entries that stay, and without those that are left
@@ -605,19 +763,15 @@ class RestorePlan {
     const auto entry_name = [&](const std::string& key) { return join_path(name, key); };
     KeyedRows fit(
         rows->present, std::move(state), *rows->key_column,
-        [&](const std::string& key) {
-          return rules_.allow_missing.match(entry_name(key)) || rules_.keep.match(entry_name(key));
-        },
+        [&](const std::string& key) { return stays(entry_name(key)); },
         [&](const std::string& key) { return leaves_out_entry(entry_name(key)); });
-    for (const std::string& key : fit.dropped) {
-      report_.dropped.push_back(entry_name(key));
-      changes_.add_dropped(entry_name("*"), entry_name(key));
-    }
+    const std::string pattern = internal::pattern_for(name) + "/*";
+    for (const std::string& key : fit.dropped) note_dropped(entry_name(key), pattern);
     const bool is_awaited = rows->present.at(*rows->key_column).num_elements() == 0;
-    for (const std::string& key : fit.made) {
-      report_.made.push_back(entry_name(key));
-      if (!is_awaited) changes_.add_made(entry_name("*"), entry_name(key));
-    }
+    for (const std::string& key : fit.made) note_made(entry_name(key), pattern, is_awaited);
+    for (const std::string& key : fit.staying)
+      (keeps(entry_name(key)) ? report_.kept : report_.missing).push_back(entry_name(key));
+    for (const std::string& key : fit.left_out) report_.surplus.push_back(entry_name(key));
     return std::move(fit.wanted);
   }
 
@@ -700,6 +854,12 @@ class RestorePlan {
   std::vector<bool> used_;  // Whether the program uses an item, by its number.
   RestoreMismatch mismatch_;
   internal::RestoreChanges changes_;
+  // Within the entries of containers whose keys have not been read, by the names of these.
+  struct Within {
+    EntryChanges changes = {};
+    std::vector<ResizedValue> resized = {};
+  };
+  std::map<std::string, Within> within_;
 };
 
 }  // namespace

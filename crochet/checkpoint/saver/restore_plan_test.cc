@@ -241,6 +241,18 @@ TEST_F(RestorePlanTest, PatternsOfARenameDoNotMatchTheStateOfHooks) {
   EXPECT_THAT(best->keys(), ElementsAre("loss"));
 }
 
+TEST_F(RestorePlanTest, PatternsOfOptionsDoNotMatchTheStateOfHooks) {
+  const auto best = add_object("hooks/best", true);
+  write({{"hooks/best/loss", one_}});
+  for (const NamePatterns& keep : {NamePatterns(true), NamePatterns{"hooks/*"}}) {
+    EXPECT_THAT(restore({.keep = keep}).kept, IsEmpty());
+    EXPECT_THAT(best->keys(), ElementsAre("loss"));
+    best->state.clear();
+  }
+  EXPECT_THAT(restore({.keep = {"hooks/best"}}).kept, ElementsAre("hooks/best/loss"));
+  EXPECT_THAT(best->keys(), IsEmpty());
+}
+
 TEST_F(RestorePlanTest, KeepsWhatTheProgramHas) {
   const Variable rate = graph_.variable("adam/lr", Tensor::scalar(0.5f));
   const Variable w = graph_.variable("w", Tensor::scalar(0.0f));

@@ -52,7 +52,7 @@ struct RestoreReport {
   // are therefore gone: the topmost names.
   std::vector<std::string> dropped = {};
   // Those that only the checkpoint has, and that were made; for a container that was empty, its own
-  // name.
+  // name. In both lists, a map or set whose keys have parts, and a variant, is one value.
   std::vector<std::string> made = {};
   // Values that were not empty and have got another size.
   std::vector<ResizedValue> resized = {};

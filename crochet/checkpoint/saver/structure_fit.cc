@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "crochet/checkpoint/saver/whole_values.h"
+
 namespace crochet::inline v0::internal {
 namespace {
 
@@ -57,8 +59,7 @@ bool is_owned(const Parts& parts, const std::string& entry) {
 }
 
 bool is_beneath(const std::string& name, const std::string& owner) {
-  return name.size() > owner.size() &&
-         (owner.empty() || (name.starts_with(owner) && name[owner.size()] == '/'));
+  return name != owner && is_at(name, owner);
 }
 
 // True if an entry that only the checkpoint has is in a value that plans its own parts, and not in
@@ -81,6 +82,21 @@ void add(Entries& entries, std::string name, const std::string& part) {
   entry.parts.push_back(part);
 }
 
+using Wholes = std::map<std::string, WholeValue::Kind, std::less<>>;
+
+// The outermost value with the entry in it that options keep as a whole. An entry of an alternative
+// that both have is not the variant's.
+std::optional<WholeValue> whole_of(const Wholes& wholes, const std::string& entry) {
+  for (const std::string& owner : owners_of(entry)) {
+    const auto found = owner == entry ? wholes.end() : wholes.find(owner);
+    if (found == wholes.end() || found->second == WholeValue::Kind::kColumns) continue;
+    const size_t start = owner.empty() ? 0 : owner.size() + 1;
+    if (found->second == WholeValue::Kind::kKeyed || entry.find('/', start) == std::string::npos)
+      return WholeValue{owner, found->second};
+  }
+  return std::nullopt;
+}
+
 std::string beneath(const std::string& owner, std::string_view name) {
   return owner.empty() ? std::string(name) : owner + '/' + std::string(name);
 }
@@ -99,7 +115,9 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
   // What plans its own parts compares them itself.
   Names planners, others;
   Parts parts;
+  Wholes wholes;
   for (const StatePart& part : present) {
+    for (const WholeValue& whole : part.wholes) wholes.emplace(whole.name, whole.kind);
     if (part.planned_by)
       planners.insert(*part.planned_by);
     else
@@ -127,17 +145,13 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
 
   for (auto& [name, entry] : dropped) {
     entry.is_nullable = wanted.contains(beneath(name, kNullName));
-    const auto stays = [&](const std::string& part) {
-      return rules.stays(part) && !parts.at(part)->is_key;
-    };
-    if (!std::ranges::all_of(entry.parts, stays)) {
+    entry.whole = whole_of(wholes, name);
+    if (entry.whole || !std::ranges::all_of(entry.parts, rules.stays)) {
       only_present.push_back(std::move(entry));
       continue;
     }
     for (const std::string& part : entry.parts) {
-      const StatePart& own = *parts.at(part);
-      const Shape shape = own.is_column ? own.shape : own.present_shape.value_or(own.shape);
-      wanted.emplace(part, StoredParts::Part{own.dtype, shape});
+      wanted.emplace(part, own_part(*parts.at(part)));
       for (const std::string& owner : owners_of(part))
         for (const std::string_view marker : {kEmptyName, kNullName})
           if (std::string each = beneath(owner, marker); wanted.erase(each) > 0)
@@ -147,7 +161,8 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
   for (auto& [name, entry] : made) {
     entry.is_nullable = present_markers.contains(beneath(name, kNullName));
     entry.is_awaited = entry.is_nullable || present_markers.contains(beneath(name, kEmptyName));
-    if (std::ranges::all_of(entry.parts, rules.is_left_out)) {
+    entry.whole = whole_of(wholes, name);
+    if (!entry.whole && std::ranges::all_of(entry.parts, rules.is_left_out)) {
       for (const std::string& part : entry.parts) wanted.erase(part);
       left_out.insert(left_out.end(), entry.parts.begin(), entry.parts.end());
     } else {

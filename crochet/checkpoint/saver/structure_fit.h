@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct StructureFit {
     bool is_nullable = false;
     // The program's container is empty, or its value absent: it waits for the checkpoint's.
     bool is_awaited = false;
+    // The value that it is in which options keep as a whole: they do not apply to the entry.
+    std::optional<WholeValue> whole = {};
   };
   struct Rules {
     // By the names of parts: whether the program's part stays if the checkpoint lacks it, and

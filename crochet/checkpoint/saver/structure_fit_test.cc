@@ -102,6 +102,20 @@ TEST(StructureFitTest, EntriesOfAnObjectAreItsOwn) {
   EXPECT_THAT(found.only_stored, IsEmpty());
 }
 
+// As the names of its entries depend on its keys.
+TEST(StructureFitTest, AKeyedContainerTakesNoOptionsForItsEntries) {
+  std::vector<StatePart> present = parts({"a/values/0/x", "a/values/1/x", "b/values/0/x"});
+  for (StatePart& part : present) part.wholes = {{part.key.substr(0, 1), WholeValue::Kind::kKeyed}};
+  const StructureFit found(present, stored({"a/values/0/x", "a/values/2/x"}),
+                           {.stays = [](const std::string&) { return true; },
+                            .is_left_out = [](const std::string&) { return true; }});
+  EXPECT_THAT(names(found.only_present), ElementsAre("a/values/1"));
+  EXPECT_EQ(found.only_present.at(0).whole.value().name, "a");
+  EXPECT_THAT(names(found.only_stored), ElementsAre("a/values/2"));
+  EXPECT_THAT(names(found.wanted), ElementsAre("a/values/0/x", "a/values/2/x", "b/values/0/x"));
+  EXPECT_TRUE(found.wanted.at("b/values/0/x").is_own);
+}
+
 class PlannedStructureTest : public testing::Test {
  protected:
   // "0" and "1" plan their own parts, and "0" has a container beside them.

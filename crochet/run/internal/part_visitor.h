@@ -9,6 +9,7 @@
 #include "crochet/base/export.h"
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/run/internal/columns.h"
+#include "crochet/session/part_values.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
@@ -57,6 +58,11 @@ class CROCHET_EXPORT PartVisitor {
   // once, but all others when the structure is complete.
   virtual void begin_keys() {}
   virtual void end_keys() {}
+  // Begins and ends the parts of the value `name`, which options keep as a whole.
+  virtual void begin_whole(const std::string& /*name*/, WholeValue::Kind) {}
+  virtual void end_whole() {}
+  // Receives what a restore does to the entries of the container `name`.
+  virtual void note_entries(const std::string& /*name*/, const EntryChanges&) {}
   // Keeps an object that parts refer to until the visit ends.
   virtual void keep(std::shared_ptr<const void> object) = 0;
 };

@@ -18,6 +18,7 @@
 #include "crochet/run/internal/column_walk.h"
 #include "crochet/run/internal/part_names.h"
 #include "crochet/run/internal/type_shapes.h"
+#include "crochet/session/part_values.h"
 #include "crochet/session/stored_parts.h"
 #ifdef __cpp_rtti
 #include "crochet/base/class_name.h"
@@ -186,7 +187,7 @@ struct PartWalks {
     const auto keys = std::make_shared<std::vector<Key>>();
     Here values = here.beneath("values");
     const StoredParts stored = here.stored();
-    if (stored.empty()) {
+    if (stored.empty() || stored.is_own()) {
       std::vector<Mapped*> places;
       for (const auto& [key, place] : entries_of(value)) {
         keys->push_back(key);
@@ -200,20 +201,15 @@ struct PartWalks {
     if (stored.is_partial()) throw_partial_keys(here.prefix_);
     here.beneath("keys").track_keys(*keys);
     const size_t size = stored_size(stored.beneath("values"));
-    if (here.is_plan()) {
-      for (size_t i = 0; i < size; ++i) {
-        const auto made = trial<Mapped>(here);
-        values.track_at(std::to_string(i), *made);
-      }
-      return;
-    }
-    // There are more values if some stay that only the program has, which their keys do not.
-    if (keys->size() > size) throw_bad_keys(here.prefix_);
+    if (here.is_plan()) return plan_values(here, values, value, size);
+    if (keys->size() != size) throw_bad_keys(here.prefix_);
+    EntryChanges changes{.was_empty = value.empty()};
     T before = std::move(value);
     value.clear();
     for (size_t i = 0; i < keys->size(); ++i) {
       const Key& key = (*keys)[i];
       auto node = before.extract(key);
+      changes.has_made |= node.empty();
       auto place = value.end();
       if (!node.empty()) {
         insert_node(value, std::move(node), place);
@@ -228,6 +224,20 @@ struct PartWalks {
       }
       if (value.size() != i + 1) throw_bad_keys(here.prefix_);
       values.track_at(std::to_string(i), place->second);
+    }
+    changes.has_dropped = !before.empty();
+    here.note_entries(changes);
+  }
+
+  // By their numbers, as the keys are not known yet.
+  template <typename Here, typename T>
+  static void plan_values(const Here& here, const Here& values, T& value, size_t size) {
+    size_t i = 0;
+    for (const auto& [key, place] : entries_of(value))
+      if (i < size) values.track_at(std::to_string(i++), *place);
+    for (; i < size; ++i) {
+      const auto made = trial<typename T::mapped_type>(here);
+      values.track_at(std::to_string(i), *made);
     }
   }
 
@@ -262,7 +272,8 @@ struct PartWalks {
     using Key = typename T::key_type;
     check_order<T>();
     const auto keys = std::make_shared<std::vector<Key>>();
-    if (here.stored().empty()) {
+    const StoredParts stored = here.stored();
+    if (stored.empty() || stored.is_own()) {
       if constexpr (IsHashed<T> && Ordered<Key>) {
         const std::multiset<Key> sorted(value.begin(), value.end());
         keys->assign(sorted.begin(), sorted.end());
@@ -272,12 +283,21 @@ struct PartWalks {
       here.keep(keys);
       return here.track_keys(*keys);
     }
-    if (here.stored().is_partial()) throw_partial_keys(here.prefix_);
+    if (stored.is_partial()) throw_partial_keys(here.prefix_);
     here.track_keys(*keys);
     if (here.is_plan()) return;
+    EntryChanges changes{.was_empty = value.empty()};
+    T before = std::move(value);
     value.clear();
-    for (Key& key : *keys) value.insert(std::move(key));
+    for (Key& key : *keys) {
+      const auto known = before.find(key);
+      changes.has_made |= known == before.end();
+      if (known != before.end()) before.erase(known);
+      value.insert(std::move(key));
+    }
     if (value.size() != keys->size()) throw_bad_keys(here.prefix_);
+    changes.has_dropped = !before.empty();
+    here.note_entries(changes);
   }
 
   // A value that may be absent. Its parts have the names that they would have in its place.

@@ -145,14 +145,19 @@ class PlanningVisitor final : public ListingVisitor {
                       .shape = local::possible_shape(array, view),
                       .present_shape = view.shape,
                       .is_key = num_keys_ > 0,
+                      .wholes = wholes(),
                       .is_structure_fixed = is_fixed});
   }
   void object(const std::string& name, std::shared_ptr<Saveable>, bool is_fixed) override {
     add_name(name);
-    parts_.push_back(
-        {.key = name, .is_object = true, .is_key = num_keys_ > 0, .is_structure_fixed = is_fixed});
+    parts_.push_back({.key = name,
+                      .is_object = true,
+                      .is_key = num_keys_ > 0,
+                      .wholes = wholes(),
+                      .is_structure_fixed = is_fixed});
   }
   void columns(const std::string& name, Columns columns, bool is_fixed) override {
+    begin_whole(name, WholeValue::Kind::kColumns);
     const int64_t rows =
         columns.has_any_size ? Shape::kUnknownDimension : static_cast<int64_t>(columns.num_rows);
     const auto present_rows = static_cast<int64_t>(columns.present_rows);
@@ -163,11 +168,13 @@ class PlanningVisitor final : public ListingVisitor {
                         .present_shape = column.shape_of_rows(present_rows),
                         .is_column = true,
                         .is_key = num_keys_ > 0,
+                        .wholes = wholes(),
                         .is_structure_fixed = is_fixed});
       add_name(parts_.back().key);
     }
     for (const std::string& other : columns.members.others)
       add_other_member(entry_name(name, other), is_fixed);
+    end_whole();
   }
 
   void all_stored(const std::string& name, bool is_fixed) override {
@@ -178,6 +185,7 @@ class PlanningVisitor final : public ListingVisitor {
                         .dtype = part.dtype,
                         .shape = part.shape,
                         .present_shape = part.shape,
+                        .wholes = wholes(),
                         .is_structure_fixed = is_fixed});
     }
   }
@@ -185,6 +193,7 @@ class PlanningVisitor final : public ListingVisitor {
   void planned(const std::string& name, std::vector<StatePart> parts, bool is_fixed) override {
     for (StatePart& part : parts) {
       part.key = entry_name(name, part.key);
+      part.wholes = wholes();
       part.is_structure_fixed = is_fixed;
       part.planned_by = name;
       add_name(part.key);
@@ -194,6 +203,10 @@ class PlanningVisitor final : public ListingVisitor {
 
   void begin_keys() override { ++num_keys_; }
   void end_keys() override { --num_keys_; }
+  void begin_whole(const std::string& name, WholeValue::Kind kind) override {
+    wholes_.push_back({name, kind});
+  }
+  void end_whole() override { wholes_.pop_back(); }
 
   std::vector<StatePart> take_parts() { return std::move(parts_); }
 
@@ -208,12 +221,23 @@ class PlanningVisitor final : public ListingVisitor {
           "this program has no fixed size",
           full_name(name), found->dtype, found->shape));
     add_name(name);
-    parts_.push_back({.key = name, .is_object = true, .is_structure_fixed = is_fixed});
+    parts_.push_back({.key = name,
+                      .is_object = true,
+                      .is_key = num_keys_ > 0,
+                      .wholes = wholes(),
+                      .is_structure_fixed = is_fixed});
+  }
+
+  // Within a keyed container the names of others depend on its keys.
+  std::vector<WholeValue> wholes() const {
+    const auto keyed = std::ranges::find(wholes_, WholeValue::Kind::kKeyed, &WholeValue::kind);
+    return {wholes_.begin(), keyed == wholes_.end() ? keyed : std::next(keyed)};
   }
 
   const StoredParts& stored_;
   const StoredParts& layout_;
   std::vector<StatePart> parts_;
+  std::vector<WholeValue> wholes_;  // That have begun, the outermost first.
   int num_keys_ = 0;
 };
 
@@ -231,6 +255,9 @@ class RestoringVisitor final : public ListingVisitor {
   void end_provider() override { --num_providers_; }
   void begin_keys() override { ++num_keys_; }
   void end_keys() override { --num_keys_; }
+  void note_entries(const std::string& name, const EntryChanges& changes) override {
+    values_.note_entries(name, changes);
+  }
 
   void array(const std::string& name, local::BorrowedArray array, bool) override {
     add_name(name);
@@ -275,13 +302,15 @@ class RestoringVisitor final : public ListingVisitor {
     // Restored when its last entry is read.
     const auto state = std::make_shared<TensorMap>(kept_entries(name, *object, parts));
     const size_t num_entries = state->size() + parts.size();
+    const bool is_key = num_keys_ > 0;  // Made for this: it has nothing of the program's.
     for (const auto& [key, part] : parts)
-      read_part(entry_name(name, key),
-                [state, object, key = key, full = full_name(name), num_entries](PartValue& value) {
-                  state->emplace(key, value.read());
-                  if (state->size() == num_entries)
-                    restore_object(full, *object, value.fitted(full, *object, std::move(*state)));
-                });
+      read_part(entry_name(name, key), [state, object, key = key, full = full_name(name),
+                                        num_entries, is_key](PartValue& value) {
+        state->emplace(key, value.read());
+        if (state->size() < num_entries) return;
+        restore_object(full, *object,
+                       is_key ? std::move(*state) : value.fitted(full, *object, std::move(*state)));
+      });
   }
 
   // Throws: InvalidArgumentError if the value lacks a part that is stored.

@@ -1,0 +1,58 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "crochet/session/parted_saveable.h"
+
+namespace crochet::inline v0::internal {
+
+// What options do to the values of an object that are restored as a whole or not at all (see
+// WholeValue): half of the program's keys with half of the checkpoint's would be neither's.
+class WholeValues {
+ public:
+  using Names = std::set<std::string, std::less<>>;
+  struct Value {
+    WholeValue::Kind kind;
+    std::vector<const StatePart*> parts;  // That the program has.
+  };
+
+  // `present` are the parts that the program has, `stored` those of the checkpoint; `is_kept` says
+  // whether the option `keep` matches a part. Requires: `present` outlives this.
+  WholeValues(const std::vector<StatePart>& present, const StoredParts::Map& stored,
+              const std::function<bool(const std::string& part)>& is_kept);
+
+  // The names of values whose structure differs, or may, and that are kept.
+  const Names& kept() const { return kept_; }
+  // Those of which only some parts are kept; with the first of these.
+  const std::map<std::string, std::string>& partly_kept() const { return partly_kept_; }
+
+  // What the options do to a part: it gets what is stored, or keeps the program's value, as the
+  // checkpoint lacks it, or as it has another type or shape there.
+  enum class Fate { kRestored, kMissing, kMismatched };
+  // Those of which a restore would get some parts only. `parts` are those of a plan.
+  Names mixed(const std::vector<StatePart>& parts,
+              const std::function<Fate(const StatePart& part)>& fate_of) const;
+
+  // What is stored, with the program's parts in place of those of the values `own`.
+  StoredParts::Map with_own(StoredParts::Map stored, const Names& own) const;
+
+ private:
+  // By name: those that both have, and whose structure differs, or may.
+  std::map<std::string, Value> values_;
+  Names kept_;
+  std::map<std::string, std::string> partly_kept_;
+};
+
+// True if the name is `owner`, or beneath it.
+bool is_at(const std::string& name, const std::string& owner);
+
+// The structure that a part of the program has where it stays.
+StoredParts::Part own_part(const StatePart& part);
+
+}  // namespace crochet::inline v0::internal

@@ -17,6 +17,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/run/fixed.h"
 #include "crochet/run/load.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/log_capture.h"
@@ -135,6 +136,37 @@ TYPED_TEST(KeyedContainers, AreReplacedWithAReportAndTheOptionThatKeepsThem) {
   EXPECT_TRUE(this->log_.contains("entries of \"v\", which .restore = {.keep = {\"v\"}} keeps"));
   EXPECT_FALSE(this->log_.contains("allow_"));
   EXPECT_EQ(this->restored(values.present, {.keep = {"v"}}), values.present);
+}
+
+TYPED_TEST(KeyedContainers, ThatAreFixedAreRestoredAndRefuseWhatDiffers) {
+  const auto values = TypeParam::value();
+  const auto restore = [&](auto value) {
+    auto container = fixed(value);
+    this->run({}, container);
+    return value;
+  };
+  this->save(values.stored);
+  EXPECT_EQ(restore(values.stored), values.stored);
+  EXPECT_THROW(restore(values.present), Error);
+  this->save(values.present);
+  EXPECT_THROW(restore(values.stored), Error);
+}
+
+TEST_F(WholeValuesTest, AFixedMapGetsTheStoredValues) {
+  save(std::map<IntPair, int>{{{1, 2}, 1}, {{3, 4}, 2}});
+  std::map<IntPair, int> value{{{1, 2}, 5}, {{3, 4}, 6}};
+  auto container = fixed(value);
+  run({}, container);
+  EXPECT_THAT(value, ElementsAre(testing::Pair(IntPair(1, 2), 1), testing::Pair(IntPair(3, 4), 2)));
+}
+
+TEST_F(WholeValuesTest, AFixedSetSaysThatItsKeysAreOthers) {
+  save(std::set<IntPair>{{1, 2}});
+  std::set<IntPair> value{{7, 8}};
+  auto container = fixed(value);
+  EXPECT_THAT([&] { run({}, container); },
+              ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("the stored keys are others than those of this program")));
 }
 
 TYPED_TEST(KeyedContainers, AreKeptAsAWhole) {

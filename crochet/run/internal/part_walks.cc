@@ -47,6 +47,12 @@ void throw_bad_keys(const std::string& name) {
       "{}the stored keys are not as many as the values, or one is there twice", part_of(name)));
 }
 
+void throw_other_keys(const std::string& name) {
+  throw InvalidArgumentError(fmt::format(
+      "{}the stored keys are others than those of this program, whose container is fixed",
+      part_of(name)));
+}
+
 void throw_partial_keys(const std::string& name) {
   throw InvalidArgumentError(fmt::format(
       "{}a container whose keys have parts is restored as a whole or not at all", part_of(name)));

@@ -34,6 +34,8 @@ namespace crochet::inline v0::internal {
 // Throws: InvalidArgumentError for keys that do not match the values of a stored map, or that are
 // stored twice.
 [[noreturn]] CROCHET_EXPORT void throw_bad_keys(const std::string& name);
+// Of a fixed container.
+[[noreturn]] CROCHET_EXPORT void throw_other_keys(const std::string& name);
 // Throws: InvalidArgumentError for a map whose keys are values, if only some parts are restored.
 [[noreturn]] CROCHET_EXPORT void throw_partial_keys(const std::string& name);
 
@@ -187,12 +189,15 @@ struct PartWalks {
     const auto keys = std::make_shared<std::vector<Key>>();
     Here values = here.beneath("values");
     const StoredParts stored = here.stored();
-    if (stored.empty() || stored.is_own()) {
-      std::vector<Mapped*> places;
+    const bool is_own = stored.empty() || stored.is_own();
+    std::vector<Mapped*> places;
+    // A fixed container has as many keys as are stored.
+    if (is_own || here.is_fixed_)
       for (const auto& [key, place] : entries_of(value)) {
         keys->push_back(key);
         places.push_back(place);
       }
+    if (is_own) {
       here.keep(keys);
       here.beneath("keys").track_keys(*keys);
       for (size_t i = 0; i < places.size(); ++i) values.track_at(std::to_string(i), *places[i]);
@@ -226,6 +231,7 @@ struct PartWalks {
       values.track_at(std::to_string(i), place->second);
     }
     changes.has_dropped = !before.empty();
+    if (here.is_fixed_ && (changes.has_dropped || changes.has_made)) throw_other_keys(here.prefix_);
     here.note_entries(changes);
   }
 
@@ -273,13 +279,17 @@ struct PartWalks {
     check_order<T>();
     const auto keys = std::make_shared<std::vector<Key>>();
     const StoredParts stored = here.stored();
-    if (stored.empty() || stored.is_own()) {
+    const bool is_own = stored.empty() || stored.is_own();
+    // A fixed container has as many keys as are stored.
+    if (is_own || here.is_fixed_) {
       if constexpr (IsHashed<T> && Ordered<Key>) {
         const std::multiset<Key> sorted(value.begin(), value.end());
         keys->assign(sorted.begin(), sorted.end());
       } else {
         keys->assign(value.begin(), value.end());
       }
+    }
+    if (is_own) {
       here.keep(keys);
       return here.track_keys(*keys);
     }
@@ -297,6 +307,7 @@ struct PartWalks {
     }
     if (value.size() != keys->size()) throw_bad_keys(here.prefix_);
     changes.has_dropped = !before.empty();
+    if (here.is_fixed_ && (changes.has_dropped || changes.has_made)) throw_other_keys(here.prefix_);
     here.note_entries(changes);
   }
 

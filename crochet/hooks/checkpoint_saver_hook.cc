@@ -114,7 +114,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
 
 std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
                                                             const std::string& second,
-                                                            const SaverOptions& saver) {
+                                                            const SaverOptions& saver) const {
   if (second == options_.checkpoint_dir)
     throw InvalidArgumentError(
         fmt::format("\"{}\" is the checkpoint_dir and the fallback_dir", second));

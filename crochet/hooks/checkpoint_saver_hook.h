@@ -126,7 +126,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // Throws: FailedPreconditionError if another run holds one of the directories, or if saves could
   // not replace its state file.
   std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
-                                         const SaverOptions& saver);
+                                         const SaverOptions& saver) const;
 
   // Looks up the metric of the saver's keep_best in the graph, unless a source provides it.
   void find_metric(const Graph& graph);

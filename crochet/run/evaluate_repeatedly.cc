@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/evaluate_repeatedly.h"
 
-#include <ranges>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -133,13 +134,18 @@ class CheckpointEvaluator {
   bool is_known(const std::string& prefix) {
     const std::optional<Metrics> metrics = curve_.find(prefix);
     if (!metrics) return false;
-    if (!known_.first)
-      log_info(fmt::format(
-          "{} is not evaluated again: {} has what an earlier evaluator measured ({}); to evaluate "
-          "it for other metrics, use another eval_dir",
-          prefix, eval_dir_, fmt::join(*metrics | std::views::keys, ", ")));
+    if (!known_.first) log_known(prefix, *metrics);
     if (known_.first.value_or(-1) < step_of(prefix)) known_ = {step_of(prefix), *metrics};
     return true;
+  }
+
+  void log_known(const std::string& prefix, const Metrics& metrics) const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : metrics) names.push_back(name);
+    log_info(fmt::format(
+        "{} is not evaluated again: {} has what an earlier evaluator measured ({}); to evaluate it "
+        "for other metrics, use another eval_dir",
+        prefix, eval_dir_, fmt::join(names, ", ")));
   }
 
   void note(const std::string& prefix, double time, Metrics metrics) {

@@ -455,7 +455,6 @@ class SettingsTest : public RestoringTest {
     double rate = 0.1;
     int batch = 32;
     unsigned seed = 1;
-    friend bool operator==(const Settings&, const Settings&) = default;
   };
   Settings run(const Settings& settings, const RestoreOptions& restore = {},
                bool restores_early = false) {

@@ -37,9 +37,12 @@ __attribute__((target("avx"))) void use_upper_halves() {
                    : "xmm0");
 }
 
+__attribute__((target("avx"))) void clear_upper_halves() { __asm__ volatile("vzeroupper"); }
+
 // The processor may count the registers as in use after an interrupt, whatever they hold.
 bool leaves_upper_halves_clear(const std::function<void()>& call) {
   for (int attempt = 0; attempt < 100; ++attempt) {
+    clear_upper_halves();
     call();
     if (!are_upper_halves_in_use()) return true;
   }

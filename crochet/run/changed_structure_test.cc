@@ -5,7 +5,6 @@
 #include <deque>
 #include <list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,12 +16,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/fixed.h"
 #include "crochet/run/load.h"
 #include "crochet/run/loop.h"
-#include "crochet/testing/log_capture.h"
-#include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/restores_test.h"
 
 namespace crochet {
 namespace {
@@ -39,32 +36,9 @@ struct Species {
   friend bool operator==(const Species&, const Species&) = default;
 };
 
-class ChangedStructureTest : public testing::Test {
+class ChangedStructureTest : public RestoresTest {
  protected:
-  template <typename T>
-  void save(T value) {
-    files_ = std::make_unique<MemoryFileSystem>();
-    run({}, value, 2);
-  }
-  // What `value` becomes when it is restored.
-  template <typename T>
-  T restored(T value, const RestoreOptions& restore = {}) {
-    report_ = *run(restore, value, 2).restore;
-    return value;
-  }
-  template <typename T>
-  RunReport run(const RestoreOptions& restore, T& value, int64_t last_step) {
-    Loop loop({.checkpoint_dir = "run",
-               .restore = restore,
-               .hooks = {StopAtStepHook({.last_step = last_step})},
-               .files = files_.get()});
-    loop.track("s", value);
-    return loop.run([] {});
-  }
-
-  LogCapture log_;
-  std::unique_ptr<MemoryFileSystem> files_;
-  RestoreReport report_;
+  ChangedStructureTest() : RestoresTest("s") {}
 };
 
 using Map = std::map<std::string, Species>;
@@ -221,7 +195,7 @@ TYPED_TEST(Containers, ThatAreFixedRefuseWhatDiffers) {
   const auto values = TypeParam::value();
   const auto restore = [&](auto value) {
     auto container = fixed(value);
-    this->run({}, container, 2);
+    this->run({}, container);
   };
   this->save(values.stored);
   EXPECT_THROW(restore(values.present), Error);
@@ -235,11 +209,11 @@ TEST_F(ChangedStructureTest, AFixedContainerNamesWhatDiffersAndTheOption) {
   std::vector<Species> two(2);
   two[1].mass = 7;
   auto value = fixed(two);
-  EXPECT_THAT([&] { run({}, value, 2); },
+  EXPECT_THAT([&] { run({}, value); },
               ThrowsMessage<NotFoundError>(
                   HasSubstr("Start with .restore = {.allow_missing = {\"s/1/mass\", \"s/1/x\"}}")));
   EXPECT_EQ(two.size(), 2) << "nothing is changed";
-  run({.allow_missing = {"s/1/mass", "s/1/x"}}, value, 2);
+  run({.allow_missing = {"s/1/mass", "s/1/x"}}, value);
   EXPECT_EQ(two.size(), 2);
   EXPECT_EQ(two[1].mass, 7);
 }
@@ -248,8 +222,7 @@ TEST_F(ChangedStructureTest, SizesWithinAFixedContainerAreFixed) {
   save(std::vector<Species>{{1, {1, 2, 3}}});
   std::vector<Species> other{{0, {0}}};
   auto value = fixed(other);
-  EXPECT_THAT([&] { run({}, value, 2); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"s/0/x\"")));
+  EXPECT_THAT([&] { run({}, value); }, ThrowsMessage<InvalidArgumentError>(HasSubstr("\"s/0/x\"")));
 }
 
 TEST_F(ChangedStructureTest, StructsThatGainAMemberAreErrors) {

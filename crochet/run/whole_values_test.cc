@@ -4,7 +4,6 @@
 // Options of a restore for values that are one value to them: maps and sets whose keys have parts,
 // sequences that are stored as columns, and variants.
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -16,12 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/fixed.h"
 #include "crochet/run/load.h"
 #include "crochet/run/loop.h"
-#include "crochet/testing/log_capture.h"
-#include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/restores_test.h"
 
 namespace crochet {
 namespace {
@@ -41,32 +38,9 @@ struct Solid {
   friend bool operator==(const Solid&, const Solid&) = default;
 };
 
-class WholeValuesTest : public testing::Test {
+class WholeValuesTest : public RestoresTest {
  protected:
-  template <typename T>
-  void save(T value) {
-    files_ = std::make_unique<MemoryFileSystem>();
-    run({}, value);
-  }
-  // What `value` becomes when it is restored.
-  template <typename T>
-  T restored(T value, const RestoreOptions& restore = {}) {
-    report_ = *run(restore, value).restore;
-    return value;
-  }
-  template <typename T>
-  RunReport run(const RestoreOptions& restore, T& value) {
-    Loop loop({.checkpoint_dir = "run",
-               .restore = restore,
-               .hooks = {StopAtStepHook({.last_step = 2})},
-               .files = files_.get()});
-    loop.track("v", value);
-    return loop.run([] {});
-  }
-
-  LogCapture log_;
-  std::unique_ptr<MemoryFileSystem> files_;
-  RestoreReport report_;
+  WholeValuesTest() : RestoresTest("v") {}
 };
 
 template <typename T>

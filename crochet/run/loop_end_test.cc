@@ -380,7 +380,7 @@ TEST_F(LoopErrorTest, SavesNoStepThatMayBeHalfDone) {
   EXPECT_TRUE(log_.contains("the run ends after step 15 with an error: a broken sample"));
   EXPECT_TRUE(
       log_.contains("the last step is not saved: what failed may have changed the state "
-                    "(else see LoopOptions::save_on_error)"));
+                    "(LoopOptions::save_on_error says that it has not)"));
   EXPECT_TRUE(log_.contains("the newest checkpoint is run/model.ckpt-10, "));
 }
 

@@ -65,7 +65,7 @@ class CROCHET_EXPORT StoredParts {
 
  private:
   std::string full_name(std::string_view name) const;
-  const Part* first() const;  // Null if there is none.
+  const Part* first() const;  // Null if the checkpoint has nothing here.
 
   std::shared_ptr<const Map> parts_;
   std::string root_;

@@ -211,7 +211,8 @@ class RestorePlan {
     if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) return std::nullopt;
     return Fit{std::move(shape), is_converted};
   }
-  // The same; if there is none, the value keeps the program's, or the mismatch is noted.
+  // The same. Without one, the program's value stays if the options allow it; otherwise the
+  // mismatch is recorded.
   std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
                             const RestoreMismatch::Value& expected) {
     std::optional<Fit> fit = find_fit(name, stored, expected);

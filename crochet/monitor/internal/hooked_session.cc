@@ -196,7 +196,8 @@ void HookedSession::check_save_request() {
 const char* HookedSession::reason_not_to_save(bool stop_is_pending) const {
   if (rejected_) return "a hook rejected it";
   if (phase_ == Phase::kRuns && !session_.is_unchanged_by_error())
-    return "what failed may have changed the state (else see LoopOptions::save_on_error)";
+    return "what failed may have changed the state (LoopOptions::save_on_error says that it has "
+           "not)";
   if (phase_ != Phase::kTellsHooks) return nullptr;
   const auto rest =
       std::span(hooks_).subspan(std::min(num_told_ + (stop_is_pending ? 1 : 0), hooks_.size()));

@@ -100,13 +100,7 @@ class MonitoredSession::Life final : public WrappedSession {
                   RunMetadata* metadata) override {
     internal::GroupRun* const group = owner_.options_.group_run.get();
     if (group == nullptr) return coordinated_.run(fetches, feeds, options, metadata);
-    if (group->is_past_the_end()) throw StopIteration();
-    try {
-      return coordinated_.run(fetches, feeds, options, metadata);
-    } catch (...) {
-      if (is_end_of_input(std::current_exception())) group->end_data(read_global_step(*session_));
-      throw;
-    }
+    return run_in(*group, fetches, feeds, options, metadata);
   }
   bool should_stop() override { return coordinated_.should_stop(); }
   void close() override {
@@ -126,6 +120,17 @@ class MonitoredSession::Life final : public WrappedSession {
   std::optional<int64_t> start_step() const { return start_step_; }
 
  private:
+  FetchValues run_in(internal::GroupRun& group, const Fetches& fetches, const Feeds& feeds,
+                     const RunOptions& options, RunMetadata* metadata) {
+    if (group.is_past_the_end()) throw StopIteration();
+    try {
+      return coordinated_.run(fetches, feeds, options, metadata);
+    } catch (...) {
+      if (is_end_of_input(std::current_exception())) group.end_data(read_global_step(*session_));
+      throw;
+    }
+  }
+
   void note_error_of_thread() noexcept {
     try {
       coordinator_.raise_requested_exception();

@@ -29,20 +29,6 @@ FetchValues take_values(const Fetches& fetches, std::span<Tensor>& values) {
   return FetchValues(std::move(value));
 }
 
-// Notes whether a hook rejects the step, also if it throws.
-class NotedRejection {
- public:
-  NotedRejection(const SessionRunContext& context, bool& rejected)
-      : context_(context), rejected_(rejected) {}
-  ~NotedRejection() { rejected_ = context_.step_rejected(); }
-  NotedRejection(const NotedRejection&) = delete;
-  NotedRejection& operator=(const NotedRejection&) = delete;
-
- private:
-  const SessionRunContext& context_;
-  bool& rejected_;
-};
-
 bool is_same_output(const Fetches& a, const Fetches& b) {
   return a.as_output() != nullptr && b.as_output() != nullptr && *a.as_output() == *b.as_output();
 }
@@ -71,23 +57,23 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
   context.owner_ = this;
   outputs_.clear();
   add_outputs(original_.fetches, outputs_);
-  phase_ = Phase::kAsksHooks;
+  failed_in_ = FailedIn::kNeither;
   ask_hooks(context);
   if (context.is_global_step_requested()) add_global_step();
   values_.resize(outputs_.size());
   if (metadata == nullptr) metadata = &run_metadata_;
   const RunOptions& run_options = is_merged_ ? merged_options_ : *original_.options;
-  phase_ = Phase::kRuns;
-  session_.run_into(outputs_, is_merged_ ? merged_feeds_ : original_.feeds, values_, run_options,
-                    metadata);
-  phase_ = Phase::kTellsHooks;
-  if (context.is_global_step_requested())
-    context.set_global_step(global_step_value(values_.back()));
+  try {
+    session_.run_into(outputs_, is_merged_ ? merged_feeds_ : original_.feeds, values_, run_options,
+                      metadata);
+  } catch (...) {
+    failed_in_ = FailedIn::kEngine;
+    throw;
+  }
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
   FetchValues results = take_values(original_.fetches, rest);
   tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata});
   if (context.save_request()) check_save_request();
-  phase_ = Phase::kDone;
   return results;
 }
 
@@ -101,12 +87,20 @@ void HookedSession::throw_refused() const {
 // A loop passes the same in each step: then nothing is copied.
 void HookedSession::note_original(const Fetches& fetches, const Feeds& feeds,
                                   const RunOptions& options) {
-  if (!is_same_output(fetches, original_.fetches)) original_.fetches = graph_.resolve(fetches);
-  if (!feeds.empty() || !original_.feeds.empty()) original_.feeds = feeds;
-  if (options != *original_.options) original_.options = options;
+  if (!is_same_output(fetches, original_.fetches) || !feeds.empty() || !original_.feeds.empty() ||
+      options != *original_.options)
+    replace_original(fetches, feeds, options);
   if (!std::exchange(is_merged_, false)) return;
   merged_feeds_.clear();
   feeders_.clear();
+}
+
+// Not inline, since each step would pay for the registers that it needs.
+[[gnu::noinline]] void HookedSession::replace_original(const Fetches& fetches, const Feeds& feeds,
+                                                       const RunOptions& options) {
+  if (!is_same_output(fetches, original_.fetches)) original_.fetches = graph_.resolve(fetches);
+  original_.feeds = feeds;
+  original_.options = options;
 }
 
 void HookedSession::ask_hooks(SessionRunContext& context) {
@@ -157,23 +151,33 @@ void HookedSession::add_global_step() {
 
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                                const SessionRunValues& shared) {
-  bool is_before_savers = static_cast<bool>(before_savers_);
-  const NotedRejection noted(context, rejected_);
-  for (size_t i = 0; i < hooks_.size(); ++i) {
-    num_told_ = i;
-    if (is_before_savers && hooks_[i]->place() != HookPlace::kAsGiven) {
-      call_before_savers(context);
-      is_before_savers = false;
+  size_t num_told = 0;
+  try {
+    if (context.is_global_step_requested())
+      context.set_global_step(global_step_value(values_.back()));
+    bool is_before_savers = static_cast<bool>(before_savers_);
+    for (; num_told < hooks_.size(); ++num_told) {
+      SessionRunHook& hook = *hooks_[num_told];
+      if (is_before_savers && hook.place() != HookPlace::kAsGiven) {
+        call_before_savers(context);
+        is_before_savers = false;
+      }
+      context.caller_ = &hook;
+      const Fetches& request = requests_[num_told];
+      if (request.empty())
+        hook.after_run(context, shared);
+      else
+        hook.after_run(context,
+                       {take_values(request, values), shared.options, shared.run_metadata});
     }
-    context.caller_ = &*hooks_[i];
-    if (requests_[i].empty()) {
-      hooks_[i]->after_run(context, shared);
-    } else {
-      hooks_[i]->after_run(
-          context, {take_values(requests_[i], values), shared.options, shared.run_metadata});
-    }
+    if (is_before_savers) call_before_savers(context);
+  } catch (...) {
+    failed_in_ = FailedIn::kHook;
+    num_told_ = num_told;
+    rejected_ = context.step_rejected();
+    throw;
   }
-  if (is_before_savers) call_before_savers(context);
+  rejected_ = context.step_rejected();
 }
 
 void HookedSession::call_before_savers(SessionRunContext& context) {
@@ -195,10 +199,10 @@ void HookedSession::check_save_request() {
 
 const char* HookedSession::reason_not_to_save(bool stop_is_pending) const {
   if (rejected_) return "a hook rejected it";
-  if (phase_ == Phase::kRuns && !session_.is_unchanged_by_error())
+  if (failed_in_ == FailedIn::kEngine && !session_.is_unchanged_by_error())
     return "what failed may have changed the state (LoopOptions::save_on_error says that it has "
            "not)";
-  if (phase_ != Phase::kTellsHooks) return nullptr;
+  if (failed_in_ != FailedIn::kHook) return nullptr;
   const auto rest =
       std::span(hooks_).subspan(std::min(num_told_ + (stop_is_pending ? 1 : 0), hooks_.size()));
   const auto is_before_savers = [](const HookHandle& hook) {

@@ -47,13 +47,14 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   std::optional<int64_t> last_step() const;
 
  private:
-  // Where the last run is, or where it threw.
-  enum class Phase { kAsksHooks, kRuns, kTellsHooks, kDone };
+  // What threw an error in the last run, once the engine had begun.
+  enum class FailedIn { kNeither, kEngine, kHook };
 
   // For a session that is closed or should stop.
   [[noreturn]] void throw_refused() const;
   // Keeps the arguments of the caller, with its names resolved.
   void note_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
+  void replace_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
   void ask_hooks(SessionRunContext& context);
   // Adds the feeds and the options of a hook.
   void merge_request(const SessionRunHook& hook, const SessionRunArgs& request);
@@ -76,8 +77,8 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   const HookList& hooks_;
   StopState& stop_;
   BeforeSavers before_savers_;
-  Phase phase_ = Phase::kDone;
-  size_t num_told_ = 0;    // The hooks before this one have returned from after_run.
+  FailedIn failed_in_ = FailedIn::kNeither;
+  size_t num_told_ = 0;    // The hook that failed; those before it have returned from after_run.
   bool rejected_ = false;  // A hook rejected the last step.
   bool closed_ = false;
   bool warned_of_no_saver_ = false;

@@ -60,10 +60,10 @@ class BareWritesHook final : public TimelineHook {
       write_bare(fmt::format("{}/bare-{}", options_.dir, number), memory_.bytes());
       *took = now() - start;
     });
-    const auto written = [took]() -> std::optional<Written> {
+    const auto written = [this, took]() -> std::optional<Written> {
       const double seconds = *took;
       if (seconds == 0) return {};
-      return Written{seconds, seconds};
+      return Written{seconds, seconds, memory_.bytes().size()};
     };
     return {start, 0, now() - start, written};
   }

@@ -168,7 +168,6 @@ nlohmann::json measure(const Options& options) {
               {"saves", timeline.report()},
               {"steps_s", timeline.durations()},
               {"restore_s", hook->restore_s()},
-              {"written_bytes", hook->written_bytes()},
               {"extra_memory", hook->extra_memory()}};
   }
   result.update({{"name", "crochet"},

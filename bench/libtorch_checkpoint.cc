@@ -164,7 +164,6 @@ nlohmann::json measure(const Options& options) {
                            {"losses", losses}};
   if (saving)
     result.update({{"restore_s", saving->restore_s()},
-                   {"written_bytes", saving->written_bytes()},
                    {"extra_memory", saving->extra_memory()}});
   return result;
 }

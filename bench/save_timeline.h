@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -36,6 +37,7 @@ inline void add_saving_options(CLI::App& app, SavingOptions& options) {
 struct Written {
   double durable_s;
   double published_s;
+  uint64_t bytes;  // Without those that it shares with the save before.
 };
 
 // The start of each step and the result of each save.
@@ -86,7 +88,8 @@ class Timeline {
                         {"blocked_s", save.blocked_s},
                         {"lost_s", lost},
                         {"durable_s", save.durable_s()},
-                        {"published_s", save.published_s()}});
+                        {"published_s", save.published_s()},
+                        {"written_bytes", save.written().value().bytes}});
     }
     return result;
   }

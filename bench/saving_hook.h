@@ -46,8 +46,6 @@ class SavingHook final : public TimelineHook {
   }
   crochet::HookPlace place() const override { return crochet::HookPlace::kSaver; }
 
-  // Of the last save: what it did not share with the one before.
-  uint64_t written_bytes() const { return ticket_->num_bytes() - ticket_->shared_bytes(); }
   double restore_s() const { return restore_s_; }
   size_t extra_memory() const { return peak_ - std::min(peak_, baseline_.value_or(0)); }
 
@@ -67,7 +65,8 @@ class SavingHook final : public TimelineHook {
       if (!ticket.finished()) return {};
       ticket.wait();  // Throws the error of a save that failed.
       return Written{ticket.seconds(crochet::SaveStage::kDurable).value(),
-                     ticket.seconds(crochet::SaveStage::kPublished).value()};
+                     ticket.seconds(crochet::SaveStage::kPublished).value(),
+                     ticket.num_bytes() - ticket.shared_bytes()};
     };
     return {start, snapshot_s, blocked_s, written};
   }

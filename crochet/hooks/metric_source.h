@@ -38,10 +38,11 @@ struct MetricSource {
 };
 
 // The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.
-// Each call of `newest` reads the directory. A point counts unless its checkpoint was written
-// before the run went back below its step; of an evaluator that does not record the checkpoint's
-// time (metrics.jsonl, "checkpoint/time"), unless the point was. `files` and `clock` are the
-// operating system's, and the machine's, if null; the clock is that of the checkpoints.
+// Each call of `newest` lists the directory, and reads it if a file has changed. A point counts
+// unless its checkpoint was written before the run went back below its step; of an evaluator that
+// does not record the checkpoint's time (metrics.jsonl, "checkpoint/time"), unless the point was.
+// `files` and `clock` are the operating system's, and the machine's, if null; the clock is that of
+// the checkpoints.
 CROCHET_EXPORT MetricSource metric_in_directory(const std::string& eval_dir,
                                                 const std::string& name,
                                                 FileSystem* files = nullptr,

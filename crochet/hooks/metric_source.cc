@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -132,6 +133,19 @@ class PointsInDirectory final : public Saveable {
 };
 
 }  // namespace
+
+void internal::check_metrics(const std::string& option, const std::vector<MetricSource>& metrics) {
+  std::set<std::string> names;
+  for (const MetricSource& metric : metrics) {
+    if (metric.name.empty()) throw InvalidArgumentError(option + " has a metric without a name");
+    if (!metric.newest)
+      throw InvalidArgumentError(
+          fmt::format("{} has a metric \"{}\" without a source", option, metric.name));
+    if (!names.insert(metric.name).second)
+      throw InvalidArgumentError(
+          fmt::format("{} has two metrics \"{}\": give each its own name", option, metric.name));
+  }
+}
 
 MetricSource metric_in_directory(const std::string& eval_dir, const std::string& name,
                                  FileSystem* files, Clock* clock) {

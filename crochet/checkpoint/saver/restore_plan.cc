@@ -346,7 +346,7 @@ class RestorePlan {
     for (const std::string& value : own)
       note_own(name, value, present, names, wholes.kept().contains(value));
     note_structure(name, fit, present, plan->parts, names);
-    plan_each_part(object, present, *plan, own, names);
+    plan_each_part(object, present, *plan, wholes, own, names);
     objects_.push_back(std::move(object));
   }
 
@@ -372,8 +372,8 @@ class RestorePlan {
   }
 
   void plan_each_part(ObjectPart& object, const std::vector<StatePart>& present,
-                      const PartsPlan& plan, const WholeValues::Names& own,
-                      const NamesByKey& names) {
+                      const PartsPlan& plan, const WholeValues& wholes,
+                      const WholeValues::Names& own, const NamesByKey& names) {
     const std::string& name = object.object->name;
     Names present_names, present_planned;
     for (const StatePart& part : present) {
@@ -385,8 +385,9 @@ class RestorePlan {
       if (!selection_.selects_part(name, full) || is_in(own, part)) continue;
       if (internal::is_marker(part.key) && !names.contains(part.key) && !plan.fit.left_out.empty())
         continue;  // It is empty as what is stored is left out.
-      const bool is_present = part.planned_by ? present_planned.contains(*part.planned_by)
-                                              : present_names.contains(part.key);
+      const bool is_present = !wholes.is_of_other_class(part) &&
+                              (part.planned_by ? present_planned.contains(*part.planned_by)
+                                               : present_names.contains(part.key));
       if (part.is_object)
         plan_object_part(object, part, full, names, is_present);
       else
@@ -404,6 +405,13 @@ class RestorePlan {
         "\"{0}\" is kept as a whole or not at all, as its entries may be others in the checkpoint: "
         "restore.keep has \"{1}\", and not all of it; write .keep = {{{2}}}, or leave \"{1}\" out",
         value, part, internal::literal(internal::pattern_for(value))));
+  }
+
+  void refuse_to_replace(const std::string& value) {
+    mismatch_.others.push_back(fmt::format(
+        "\"{}\" is of another type in the checkpoint, but fixed() in this program: write .keep = "
+        "{{{}}} to keep the program's",
+        value, internal::literal(internal::pattern_for(value))));
   }
 
   // What the options do to a part of a value that the program has.
@@ -504,8 +512,13 @@ class RestorePlan {
                       const NamesByKey& names) {
     const auto full_key = [&](const std::string& key) { return full_name(object, key); };
     const PartsByKey old_parts = by_key(present), new_parts = by_key(parts);
+    Names fixed;  // Values that would be replaced as a whole.
     for (const StructureFit::Entry& entry : fit.only_present) {
       if (new_parts.contains(entry.parts.front())) continue;
+      if (is_replaced(entry) && old_parts.at(entry.parts.front())->is_structure_fixed) {
+        fixed.insert(full_key(entry.whole->name));
+        continue;
+      }
       for (const std::string& part : entry.parts)
         if (const StatePart& own = *old_parts.at(part); own.is_structure_fixed && !own.is_optional)
           mismatch_.missing.push_back(
@@ -521,6 +534,10 @@ class RestorePlan {
     for (const StructureFit::Entry& entry : fit.only_stored) {
       const StatePart* const made = owner_in(new_parts, entry.parts.front());
       if (made == nullptr) continue;
+      if (is_replaced(entry) && made->is_structure_fixed) {
+        fixed.insert(full_key(entry.whole->name));
+        continue;
+      }
       if (made->is_structure_fixed)
         for (const std::string& part : entry.parts) {
           const auto& stored = stored_.item(names.at(part)).second;
@@ -531,6 +548,11 @@ class RestorePlan {
       else
         note_made(full_key(entry.name), pattern_of(full_key(entry.name), entry), entry.is_awaited);
     }
+    for (const std::string& value : fixed) refuse_to_replace(value);
+  }
+  // True for an entry of an alternative or an object that would be replaced by one of another type.
+  static bool is_replaced(const StructureFit::Entry& entry) {
+    return entry.whole && entry.whole->kind != WholeValue::Kind::kKeyed;
   }
 
   // Of an entry within a value that options keep as a whole. Entries of a keyed container itself
@@ -727,10 +749,10 @@ class RestorePlan {
       report_.missing.push_back(std::move(missing.name));
   }
 
-  // The outermost value with this part that options keep as a whole.
+  // The outermost value with this part that options keep as a whole if its size differs.
   static std::optional<WholeValue> whole_of(const std::string& object, const StatePart& part) {
     for (const WholeValue& each : part.wholes)
-      if (each.kind != WholeValue::Kind::kAlternatives)
+      if (each.kind == WholeValue::Kind::kKeyed || each.kind == WholeValue::Kind::kColumns)
         return WholeValue{full_name(object, each.name), each.kind};
     return std::nullopt;
   }

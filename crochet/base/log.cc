@@ -41,10 +41,16 @@ class Sink {
     return *sink;
   }
 
-  SharedCallback exchange(SharedCallback callback) {
+  SharedCallback callback() {
     const std::lock_guard lock(mutex_);
-    std::swap(callback, callback_);
-    return callback;
+    return callback_;
+  }
+  // Sets `callback` in place of `expected`. False if there is another one.
+  bool replace(const SharedCallback& expected, const SharedCallback& callback) {
+    const std::lock_guard lock(mutex_);
+    if (callback_ != expected) return false;
+    callback_ = callback;
+    return true;
   }
 
   void log(Severity severity, std::string_view message) {
@@ -167,9 +173,20 @@ void log_to_stderr(Severity severity, std::string_view message) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+LogCallback internal::replace_log_callback(
+    const std::function<LogCallback(const LogCallback& previous)>& make) {
+  for (;;) {
+    const SharedCallback current = Sink::get().callback();
+    // All that may fail comes before the replacement.
+    LogCallback previous = *current;
+    if (Sink::get().replace(current, std::make_shared<const LogCallback>(make(previous))))
+      return previous;
+  }
+}
+
 LogCallback set_log_callback(LogCallback callback) {
   if (!callback) callback = log_to_stderr;
-  return *Sink::get().exchange(std::make_shared<const LogCallback>(std::move(callback)));
+  return internal::replace_log_callback([&](const LogCallback&) { return callback; });
 }
 
 void flush_log() { Sink::get().flush(); }

@@ -26,6 +26,8 @@ using LogCallback = std::function<void(Severity severity, std::string_view messa
 // call may end after this returns: the callable stays alive for it, and flush_log() waits for
 // it. The last callback that is set is never destroyed; what it refers to must stay valid as
 // long as any thread may log, that is, until the process ends.
+//
+// If this throws, because memory is short for example, the log has the callback it had.
 CROCHET_EXPORT LogCallback set_log_callback(LogCallback callback);
 
 // Returns once all lines logged before have been passed to the callback, and calls of callbacks
@@ -47,4 +49,12 @@ CROCHET_EXPORT void log_info(std::string_view message) noexcept;
 CROCHET_EXPORT void log_warning(std::string_view message) noexcept;
 CROCHET_EXPORT void log_error(std::string_view message) noexcept;
 
+namespace internal {
+
+// The same for a callback that uses the previous one: `make` returns it, and every line goes to the
+// one or to the other. May call `make` again if another thread sets a callback meanwhile.
+CROCHET_EXPORT LogCallback
+replace_log_callback(const std::function<LogCallback(const LogCallback& previous)>& make);
+
+}  // namespace internal
 }  // namespace crochet::inline v0

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <latch>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -55,6 +56,41 @@ TEST_F(LogTest, ReturnsThePreviousCallback) {
   set_log_callback(std::move(first));
   log_info("collected");
   EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "collected")));
+}
+
+// Copies fail while that is set, as they do when memory is short.
+struct UncopyableAtTimes {
+  explicit UncopyableAtTimes(LogCallback callback) : callback(std::move(callback)) {}
+  UncopyableAtTimes(const UncopyableAtTimes& other) : callback(other.callback) {
+    if (fails) throw std::bad_alloc();
+  }
+  void operator()(Severity severity, std::string_view message) const {
+    callback(severity, message);
+  }
+
+  LogCallback callback;
+  static inline bool fails = false;
+};
+
+TEST_F(LogTest, KeepsTheCallbackThatCannotBeReturned) {
+  set_log_callback(UncopyableAtTimes(collect()));
+  UncopyableAtTimes::fails = true;
+  EXPECT_THROW(set_log_callback({}), std::bad_alloc);
+  UncopyableAtTimes::fails = false;
+  log_info("collected");
+  EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "collected")));
+}
+
+TEST_F(LogTest, ReplacesACallbackThatIsSetMeanwhile) {
+  bool is_first = true;
+  internal::replace_log_callback([&](const LogCallback& previous) {
+    if (std::exchange(is_first, false)) set_log_callback(collect());
+    return [previous](Severity severity, std::string_view message) {
+      previous(severity, fmt::format("wrapped: {}", message));
+    };
+  });
+  log_info("a line");
+  EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "wrapped: a line")));
 }
 
 TEST_F(LogTest, DropsExceptionsOfTheCallback) {

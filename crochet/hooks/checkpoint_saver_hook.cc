@@ -57,10 +57,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
         "them may be given");
   if (options_.checkpoint_dir.empty())
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
-  for (const MetricSource& source : options_.metrics)
-    if (source.name.empty() || !source.newest)
-      throw InvalidArgumentError(
-          fmt::format("a checkpoint hook was given a metric \"{}\" without a source", source.name));
+  internal::check_metrics("CheckpointSaverHook: metrics", options_.metrics);
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
   internal::check_at_least("deadline_secs", options_.deadline_secs, 0);

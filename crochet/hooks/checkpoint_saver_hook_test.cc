@@ -150,6 +150,17 @@ TEST_F(CheckpointSaverHookTest, RejectsConflictingOptions) {
                InvalidArgumentError);
 }
 
+// Points and states are saved by the name.
+TEST_F(CheckpointSaverHookTest, RejectsTwoMetricsOfOneName) {
+  const MetricSource loss = {.name = "loss", .newest = [] { return std::optional<MetricPoint>(); }};
+  EXPECT_THAT(
+      [&] {
+        CheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .metrics = {loss, loss}});
+      },
+      ThrowsMessage<InvalidArgumentError>(
+          "CheckpointSaverHook: metrics has two metrics \"loss\": give each its own name"));
+}
+
 // BH-34: at creation, then every two steps, and at the end.
 TEST_F(CheckpointSaverHookTest, SavesEveryNStepsAndAtTheEnd) {
   MonitoredSession session = this->session(every_steps(2));

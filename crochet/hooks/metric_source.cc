@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/path.h"
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/summary/json_lines_writer.h"
 #include "crochet/summary/metric_lines.h"
 #include "crochet/summary/read_metrics.h"
 
@@ -28,8 +32,8 @@ class PointsInDirectory final : public Saveable {
   PointsInDirectory(std::string eval_dir, std::string name, FileSystem& files, Clock& clock)
       : eval_dir_(std::move(eval_dir)), name_(std::move(name)), files_(files), clock_(clock) {}
 
-  std::optional<MetricPoint> newest() const {
-    const auto points = read();
+  std::optional<MetricPoint> newest() {
+    const Points& points = read();
     for (auto point = points.rbegin(); point != points.rend(); ++point) {
       const auto& [step, timed] = *point;
       const auto found = timed.metrics.find(name_);
@@ -42,7 +46,7 @@ class PointsInDirectory final : public Saveable {
   void resume_at(int64_t step) {
     double time = clock_.wall_time();
     // Those that are there are lost, whatever the clock of their evaluator says.
-    const auto points = read();
+    const Points& points = read();
     for (auto point = points.upper_bound(step); point != points.end(); ++point)
       time = std::max(time, std::nextafter(point->second.time, kInfinity));
     went_back_.erase(went_back_.lower_bound(step), went_back_.end());
@@ -76,15 +80,42 @@ class PointsInDirectory final : public Saveable {
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+  using Points = std::map<int64_t, internal::TimedMetrics>;
+  struct File {
+    std::string path;
+    uint64_t size;
+    double modified_time;
+    friend bool operator==(const File&, const File&) = default;
+  };
+
   // The points with the times of their checkpoints, as far as these are known.
-  std::map<int64_t, internal::TimedMetrics> read() const {
-    auto points = internal::read_timed_metrics(files_, eval_dir_);
+  const Points& read() {
+    std::vector<File> found = find_files();
+    if (read_files_ == found) return points_;
+    read_files_.reset();
+    points_ = internal::read_timed_metrics(files_, eval_dir_);
     for (const auto& [step, metrics] : read_metric_lines(files_, eval_dir_)) {
-      const auto point = points.find(step);
+      const auto point = points_.find(step);
       const auto time = metrics.find(internal::kCheckpointTime);
-      if (point != points.end() && time != metrics.end()) point->second.time = time->second;
+      if (point != points_.end() && time != metrics.end()) point->second.time = time->second;
     }
-    return points;
+    read_files_ = std::move(found);
+    return points_;
+  }
+
+  // The files that have points, as they are before these are read.
+  std::vector<File> find_files() const {
+    std::vector<std::string> paths = event_files(files_, eval_dir_);
+    paths.push_back(join_path(eval_dir_, kJsonLinesName));
+    std::vector<File> found;
+    for (std::string& path : paths) {
+      try {
+        const uint64_t size = files_.file_size(path);
+        found.push_back({std::move(path), size, files_.modified_time(path)});
+      } catch (const NotFoundError&) {  // Not written yet, or removed meanwhile.
+      }
+    }
+    return found;
   }
 
   bool is_lost(int64_t step, double time) const {
@@ -94,12 +125,27 @@ class PointsInDirectory final : public Saveable {
 
   const std::string eval_dir_;
   const std::string name_;
-  FileSystem& files_;                    // Not owned.
-  Clock& clock_;                         // Not owned.
-  std::map<int64_t, double> went_back_;  // When, by the step that the run went back to.
+  FileSystem& files_;                            // Not owned.
+  Clock& clock_;                                 // Not owned.
+  std::map<int64_t, double> went_back_;          // When, by the step that the run went back to.
+  Points points_;                                // Of the files when they were last read.
+  std::optional<std::vector<File>> read_files_;  // These files; unset before that.
 };
 
 }  // namespace
+
+void internal::check_metrics(const std::string& option, const std::vector<MetricSource>& metrics) {
+  std::set<std::string> names;
+  for (const MetricSource& metric : metrics) {
+    if (metric.name.empty()) throw InvalidArgumentError(option + " has a metric without a name");
+    if (!metric.newest)
+      throw InvalidArgumentError(
+          fmt::format("{} has a metric \"{}\" without a source", option, metric.name));
+    if (!names.insert(metric.name).second)
+      throw InvalidArgumentError(
+          fmt::format("{} has two metrics \"{}\": give each its own name", option, metric.name));
+  }
+}
 
 MetricSource metric_in_directory(const std::string& eval_dir, const std::string& name,
                                  FileSystem* files, Clock* clock) {

@@ -91,12 +91,12 @@ class TerminalLine::Hidden {
 
 TerminalLine::TerminalLine(std::FILE* stream) : state_(std::make_shared<State>()) {
   state_->stream = stream;
-  previous_log_ = set_log_callback({});
-  set_log_callback(
-      [state = state_, previous = previous_log_](Severity severity, std::string_view message) {
-        const Hidden hidden(*state);
-        previous(severity, message);  // Without the mutex: it may be user code.
-      });
+  previous_log_ = internal::replace_log_callback([this](const LogCallback& previous) {
+    return [state = state_, previous](Severity severity, std::string_view message) {
+      const Hidden hidden(*state);
+      previous(severity, message);  // Without the mutex: it may be user code.
+    };
+  });
 }
 
 TerminalLine::~TerminalLine() {

@@ -11,13 +11,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <new>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/log_capture.h"
 
 namespace crochet {
@@ -245,6 +248,35 @@ TEST(TerminalLineTest, HoldsNoLockWhileALogLineIsPrinted) {
     expect_shown(terminal, "\r\033[K10%\033[999C \r\033[K30%\033[999C ");
   }
   set_log_callback(previous);
+}
+
+// Every allocation fails in turn.
+TEST(TerminalLineLogTest, KeepsThePreviousCallbackIfMemoryIsShort) {
+  std::FILE* const file = std::tmpfile();
+  std::vector<std::string> logged;
+  set_log_callback([&logged, name = std::string(100, 'n')](Severity, std::string_view message) {
+    logged.emplace_back(message);
+  });
+  bool is_made = false;
+  int64_t num_failed = 0;
+  for (; !is_made; ++num_failed) {
+    {
+      const FailingAllocations failing(num_failed, 1);
+      std::thread([&] {
+        try {
+          const TerminalLine line(file);
+          is_made = failing.count() <= num_failed;
+        } catch (const std::bad_alloc&) {
+        }
+      }).join();
+    }
+    logged.clear();
+    log_info("a message");
+    EXPECT_THAT(logged, testing::ElementsAre("a message")) << "after allocation " << num_failed;
+  }
+  set_log_callback({});
+  std::fclose(file);
+  EXPECT_GT(num_failed, 5);
 }
 
 // A log callback is user code: it may log, and draw.

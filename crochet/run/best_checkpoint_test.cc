@@ -29,6 +29,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::ThrowsMessage;
 
 class BestCheckpointTest : public testing::Test {
  protected:
@@ -176,10 +177,17 @@ TEST_F(BestCheckpointTest, WarnsAboutAnUnknownMetric) {
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-20"));
 }
 
-TEST_F(BestCheckpointTest, RejectsAMetricWithoutASource) {
-  LoopOptions nameless = options(20);
-  nameless.checkpoint_metrics = {MetricSource{}};
-  EXPECT_THROW(run(std::move(nameless)), InvalidArgumentError);
+TEST_F(BestCheckpointTest, RejectsMetricsThatItCannotRecord) {
+  const auto nothing = [] { return std::optional<MetricPoint>(); };
+  const auto refuses = [&](const std::vector<MetricSource>& metrics, const char* message) {
+    LoopOptions refused = options(20);
+    refused.checkpoint_metrics = metrics;
+    EXPECT_THAT([&] { run(std::move(refused)); }, ThrowsMessage<InvalidArgumentError>(message));
+  };
+  refuses({{"", nothing}}, "checkpoint_metrics has a metric without a name");
+  refuses({{"f1"}}, "checkpoint_metrics has a metric \"f1\" without a source");
+  refuses({{"f1", nothing}, {"loss", nothing}, {"f1", nothing}},
+          "checkpoint_metrics has two metrics \"f1\": give each its own name");
 }
 
 TEST_F(BestCheckpointTest, ReportsRestoredAndRefusedCheckpoints) {

@@ -12,6 +12,7 @@
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/rank_saves.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 #include "crochet/session/rank_state.h"
@@ -120,6 +121,7 @@ HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   check_interval("save_checkpoint", options.save_checkpoint_steps, options.save_checkpoint_secs);
   check_interval("save_summaries", options.save_summaries_steps, options.save_summaries_secs);
   check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
+  check_metrics("checkpoint_metrics", options.checkpoint_metrics);
   HookList hooks;
   std::shared_ptr<CheckpointSaverHook> saver;
   const std::optional<Rehearsal> rehearsal = requested_rehearsal();

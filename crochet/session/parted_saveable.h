@@ -20,6 +20,7 @@ struct WholeValue {
     kKeyed,    // A map or set whose keys are values with parts: its structure always may differ.
     kColumns,  // A sequence that is stored as columns.
     kAlternatives,  // A variant: the part beneath its name is the number of the alternative.
+    kObject,        // An object that is saved with its class, and replaced by one of another class.
   };
   std::string name;  // Within the object.
   Kind kind = Kind::kKeyed;

@@ -39,6 +39,11 @@ bool is_in(const WholeValues::Names& values, const StatePart& part) {
                              [&](const WholeValue& whole) { return values.contains(whole.name); });
 }
 
+// True for an entry of an alternative or an object that would be replaced by one of another type.
+bool is_replaced(const StructureFit::Entry& entry) {
+  return entry.whole && entry.whole->kind != WholeValue::Kind::kKeyed;
+}
+
 std::optional<RestoreMismatch::Value> expected_of(const StatePart& part) {
   if (part.is_object) return std::nullopt;
   return RestoreMismatch::Value{part.dtype, part.shape};
@@ -82,7 +87,7 @@ bool PartsPlanner::plan() {
     record_.note_used(record_.view_name(full(marker)), names_.at(marker));
   for (const std::string& value : own) note_own(value, wholes.kept().contains(value));
   note_structure(*structure);
-  plan_parts(*structure, own);
+  plan_parts(*structure, wholes, own);
   return true;
 }
 
@@ -156,6 +161,13 @@ void PartsPlanner::refuse_to_keep(const std::string& value, const std::string& p
       value, part, literal(pattern_for(value))));
 }
 
+void PartsPlanner::refuse_to_replace(const std::string& value) {
+  record_.mismatch().others.push_back(fmt::format(
+      "\"{}\" is of another type in the checkpoint, but fixed() in this program: write .keep = "
+      "{{{}}} to keep the program's",
+      value, literal(pattern_for(value))));
+}
+
 void PartsPlanner::note_own(const std::string& value, bool is_kept) {
   for (auto each = names_.lower_bound(value);
        each != names_.end() && each->first.starts_with(value); ++each)
@@ -172,11 +184,23 @@ void PartsPlanner::note_own(const std::string& value, bool is_kept) {
 
 void PartsPlanner::note_structure(const Structure& structure) {
   const PartsByKey old_parts = by_key(present_), new_parts = by_key(structure.parts);
-  for (const StructureFit::Entry& entry : structure.fit.only_present)
-    if (!new_parts.contains(entry.parts.front())) note_dropped(entry, old_parts);
-  for (const StructureFit::Entry& entry : structure.fit.only_stored)
-    if (const StatePart* const made = owner_in(new_parts, entry.parts.front()))
+  WholeValues::Names fixed;  // Values that would be replaced as a whole.
+  for (const StructureFit::Entry& entry : structure.fit.only_present) {
+    if (new_parts.contains(entry.parts.front())) continue;
+    if (is_replaced(entry) && old_parts.at(entry.parts.front())->is_structure_fixed)
+      fixed.insert(entry.whole->name);
+    else
+      note_dropped(entry, old_parts);
+  }
+  for (const StructureFit::Entry& entry : structure.fit.only_stored) {
+    const StatePart* const made = owner_in(new_parts, entry.parts.front());
+    if (made == nullptr) continue;
+    if (is_replaced(entry) && made->is_structure_fixed)
+      fixed.insert(entry.whole->name);
+    else
       note_made(entry, *made);
+  }
+  for (const std::string& value : fixed) refuse_to_replace(full(value));
 }
 
 void PartsPlanner::note_dropped(const StructureFit::Entry& entry, const PartsByKey& old_parts) {
@@ -220,7 +244,8 @@ std::string PartsPlanner::pattern_of(const StructureFit::Entry& entry) const {
   return pattern_for(name.substr(0, slash)) + "/*";
 }
 
-void PartsPlanner::plan_parts(const Structure& structure, const WholeValues::Names& own) {
+void PartsPlanner::plan_parts(const Structure& structure, const WholeValues& wholes,
+                              const WholeValues::Names& own) {
   std::set<std::string, std::less<>> present_keys, present_planners;
   for (const StatePart& part : present_) {
     present_keys.insert(part.key);
@@ -230,8 +255,9 @@ void PartsPlanner::plan_parts(const Structure& structure, const WholeValues::Nam
     if (!selection_.selects_part(name_, full(part.key)) || is_in(own, part)) continue;
     if (is_marker(part.key) && !names_.contains(part.key) && !structure.fit.left_out.empty())
       continue;  // It is empty as what is stored is left out.
-    const bool is_present = part.planned_by ? present_planners.contains(*part.planned_by)
-                                            : present_keys.contains(part.key);
+    const bool is_present = !wholes.is_of_other_class(part) &&
+                            (part.planned_by ? present_planners.contains(*part.planned_by)
+                                             : present_keys.contains(part.key));
     if (part.is_object)
       plan_object(part, is_present);
     else
@@ -307,10 +333,11 @@ StoredParts::Part PartsPlanner::stored_part(const Item& item) const {
   return {item.second.dtype, slice ? shape_of(*slice) : item.second.shape};
 }
 
-// The outermost value with this part that options keep as a whole.
+// The outermost value with this part that options keep as a whole if its size differs.
 std::optional<WholeValue> PartsPlanner::whole_of(const StatePart& part) const {
   for (const WholeValue& each : part.wholes)
-    if (each.kind != WholeValue::Kind::kAlternatives) return WholeValue{full(each.name), each.kind};
+    if (each.kind == WholeValue::Kind::kKeyed || each.kind == WholeValue::Kind::kColumns)
+      return WholeValue{full(each.name), each.kind};
   return std::nullopt;
 }
 

@@ -66,6 +66,8 @@ class PartsPlanner {
   // What the rules do to a part of a value that the program has.
   WholeValues::Fate fate_of(const StatePart& part) const;
   void refuse_to_keep(const std::string& value, const std::string& part);
+  // Of a fixed value that the checkpoint has with another type.
+  void refuse_to_replace(const std::string& value);
   // Of a value that keeps the program's parts, as options ask for, or as it would get some only.
   void note_own(const std::string& value, bool is_kept);
 
@@ -80,7 +82,8 @@ class PartsPlanner {
   // For the options that concern this entry and its neighbours.
   std::string pattern_of(const StructureFit::Entry& entry) const;
 
-  void plan_parts(const Structure& structure, const WholeValues::Names& own);
+  void plan_parts(const Structure& structure, const WholeValues& wholes,
+                  const WholeValues::Names& own);
   void plan_array(const StatePart& part, bool is_present);
   void plan_object(const StatePart& part, bool is_present);
   // Null if the checkpoint lacks the part.

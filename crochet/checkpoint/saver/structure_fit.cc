@@ -20,9 +20,6 @@ std::string_view last_of(std::string_view name) {
 }
 bool is_null_marker(std::string_view part) { return last_of(part) == kNullName; }
 
-// A class replaces another one, with the object.
-bool is_class(const std::string& name) { return name.find(kClassName) != std::string::npos; }
-
 // True if there is a name that is `owner` or beneath it.
 bool has_at(const Names& names, std::string_view owner) {
   if (owner.empty()) return !names.empty();
@@ -58,10 +55,6 @@ bool is_owned(const Parts& parts, const std::string& entry) {
   });
 }
 
-bool is_beneath(const std::string& name, const std::string& owner) {
-  return name != owner && is_at(name, owner);
-}
-
 // True if an entry that only the checkpoint has is in a value that plans its own parts, and not in
 // a container that is tracked beside these. `others` are the parts that are not planned so.
 bool is_planned(const Names& planners, const Names& others, const std::string& entry) {
@@ -76,7 +69,6 @@ bool is_planned(const Names& planners, const Names& others, const std::string& e
 using Entries = std::map<std::string, StructureFit::Entry>;
 
 void add(Entries& entries, std::string name, const std::string& part) {
-  if (is_class(name)) return;
   StructureFit::Entry& entry = entries[name];
   entry.name = std::move(name);
   entry.parts.push_back(part);
@@ -85,13 +77,14 @@ void add(Entries& entries, std::string name, const std::string& part) {
 using Wholes = std::map<std::string, WholeValue::Kind, std::less<>>;
 
 // The outermost value with the entry in it that options keep as a whole. An entry of an alternative
-// that both have is not the variant's.
+// that both have is not the variant's. Of objects, `wholes` are those of another class.
 std::optional<WholeValue> whole_of(const Wholes& wholes, const std::string& entry) {
   for (const std::string& owner : owners_of(entry)) {
     const auto found = owner == entry ? wholes.end() : wholes.find(owner);
     if (found == wholes.end() || found->second == WholeValue::Kind::kColumns) continue;
     const size_t start = owner.empty() ? 0 : owner.size() + 1;
-    if (found->second == WholeValue::Kind::kKeyed || entry.find('/', start) == std::string::npos)
+    if (found->second != WholeValue::Kind::kAlternatives ||
+        entry.find('/', start) == std::string::npos)
       return WholeValue{owner, found->second};
   }
   return std::nullopt;
@@ -116,8 +109,11 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
   Names planners, others;
   Parts parts;
   Wholes wholes;
+  const Names of_other_classes = objects_of_other_classes(present, wanted);
   for (const StatePart& part : present) {
-    for (const WholeValue& whole : part.wholes) wholes.emplace(whole.name, whole.kind);
+    for (const WholeValue& whole : part.wholes)
+      if (whole.kind != WholeValue::Kind::kObject || of_other_classes.contains(whole.name))
+        wholes.emplace(whole.name, whole.kind);
     if (part.planned_by)
       planners.insert(*part.planned_by);
     else

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace crochet::inline v0::internal {
@@ -38,7 +39,8 @@ std::string alternative_of(const StatePart& part, const std::string& variant) {
 
 // True if options can be applied to each part. The keys of a container are not known yet.
 bool has_same_structure(const std::string& name, const WholeValues::Value& value,
-                        const StoredParts::Map& stored) {
+                        const StoredParts::Map& stored,
+                        const WholeValues::Names& of_other_classes) {
   switch (value.kind) {
     case WholeValue::Kind::kKeyed:
       return false;
@@ -47,6 +49,8 @@ bool has_same_structure(const std::string& name, const WholeValues::Value& value
           value.parts, [&](const StatePart* part) { return has_same_rows(*part, stored); });
     case WholeValue::Kind::kAlternatives:
       return has_at(stored, alternative_of(*value.parts.front(), name));
+    case WholeValue::Kind::kObject:
+      return !of_other_classes.contains(name);
   }
   return false;
 }
@@ -65,6 +69,7 @@ struct Fates {
       case WholeValue::Kind::kColumns:
         return !has_restored;
       case WholeValue::Kind::kAlternatives:
+      case WholeValue::Kind::kObject:
         return has_mismatched;
     }
     return false;
@@ -75,6 +80,26 @@ struct Fates {
 
 bool is_at(const std::string& name, const std::string& owner) {
   return owner.empty() || name == owner || (name.starts_with(owner) && name[owner.size()] == '/');
+}
+
+bool is_beneath(const std::string& name, const std::string& owner) {
+  return name != owner && is_at(name, owner);
+}
+
+WholeValues::Names objects_of_other_classes(const std::vector<StatePart>& present,
+                                            const StoredParts::Map& stored) {
+  WholeValues::Names objects;
+  for (const StatePart& part : present) {
+    // "agent/%class/trader", or "%class/trader".
+    const size_t end = part.key.rfind('/');
+    if (end == std::string::npos) continue;
+    const std::string class_name = part.key.substr(0, end);
+    const size_t start = class_name.rfind('/') + 1;
+    if (std::string_view(class_name).substr(start) != kClassName) continue;
+    if (has_at(stored, class_name) && !stored.contains(part.key))
+      objects.insert(class_name.substr(0, start == 0 ? 0 : start - 1));
+  }
+  return objects;
 }
 
 StoredParts::Part own_part(const StatePart& part) {
@@ -90,9 +115,15 @@ WholeValues::WholeValues(const std::vector<StatePart>& present, const StoredPart
       value.kind = whole.kind;
       value.parts.push_back(&part);
     }
+  const Names others = objects_of_other_classes(present, stored);
   std::erase_if(values_, [&](const auto& value) {
-    return !has_at(stored, value.first) || has_same_structure(value.first, value.second, stored);
+    const std::string& name = value.first;
+    const auto has_it = [&](const std::string& object) { return is_beneath(name, object); };
+    return !has_at(stored, name) || has_same_structure(name, value.second, stored, others) ||
+           std::ranges::any_of(others, has_it);
   });
+  for (const std::string& name : others)
+    if (values_.contains(name)) of_other_classes_.insert(name);
   for (const auto& [name, value] : values_) {
     const auto matches = [&](const StatePart* part) { return is_kept(part->key); };
     if (std::ranges::all_of(value.parts, matches))
@@ -101,6 +132,11 @@ WholeValues::WholeValues(const std::vector<StatePart>& present, const StoredPart
              first != value.parts.end())
       partly_kept_.emplace(name, (*first)->key);
   }
+}
+
+bool WholeValues::is_of_other_class(const StatePart& part) const {
+  return std::ranges::any_of(
+      part.wholes, [&](const WholeValue& whole) { return of_other_classes_.contains(whole.name); });
 }
 
 WholeValues::Names WholeValues::mixed(

@@ -32,6 +32,10 @@ class WholeValues {
   // Those of which only some parts are kept; with the first of these.
   const std::map<std::string, std::string>& partly_kept() const { return partly_kept_; }
 
+  // True for a part of an object that the checkpoint has with another class: a restore makes one in
+  // its place, with nothing of the program's.
+  bool is_of_other_class(const StatePart& part) const;
+
   // What the options do to a part: it gets what is stored, or keeps the program's value, as the
   // checkpoint lacks it, or as it has another type or shape there.
   enum class Fate { kRestored, kMissing, kMismatched };
@@ -45,12 +49,19 @@ class WholeValues {
  private:
   // By name: those that both have, and whose structure differs, or may.
   std::map<std::string, Value> values_;
+  Names of_other_classes_;  // Among them.
   Names kept_;
   std::map<std::string, std::string> partly_kept_;
 };
 
 // True if the name is `owner`, or beneath it.
 bool is_at(const std::string& name, const std::string& owner);
+bool is_beneath(const std::string& name, const std::string& owner);
+
+// The names of objects that the checkpoint has, with another class than the program. `present` are
+// the parts that the program has.
+WholeValues::Names objects_of_other_classes(const std::vector<StatePart>& present,
+                                            const StoredParts::Map& stored);
 
 // The structure that a part of the program has where it stays.
 StoredParts::Part own_part(const StatePart& part);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/saver/name_patterns.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -69,15 +70,21 @@ void throw_unknown_class(const std::string& name, const std::string& found, cons
       has_list ? "Add the class to" : "List such classes in", base));
 }
 
-void throw_unknown_class_name(const std::string& name, const std::string& found) {
+void throw_unknown_class_name(const std::string& name, const std::string& found, bool has_object) {
   if (found.empty())
     throw InvalidArgumentError(fmt::format(
         "\"{}\" has no class in the checkpoint, and no object in the program: make it before the "
         "restore",
         name));
-  throw InvalidArgumentError(fmt::format(
-      "\"{}\" is of the class \"{}\" in the checkpoint, which crochet_classes() does not list",
-      name, found));
+  const std::string other =
+      has_object ? fmt::format(", or write .keep = {{{}}} to keep this program's object",
+                               literal(pattern_for(name)))
+                 : "";
+  throw InvalidArgumentError(
+      fmt::format("\"{}\" is of the class \"{}\" in the checkpoint, which crochet_classes() does "
+                  "not list: add it "
+                  "there{}",
+                  name, found, other));
 }
 
 size_t stored_size(const StoredParts& stored) {

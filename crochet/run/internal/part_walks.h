@@ -19,6 +19,7 @@
 #include "crochet/run/internal/part_names.h"
 #include "crochet/run/internal/type_shapes.h"
 #include "crochet/session/part_values.h"
+#include "crochet/session/parted_saveable.h"
 #include "crochet/session/stored_parts.h"
 #ifdef __cpp_rtti
 #include "crochet/base/class_name.h"
@@ -52,7 +53,8 @@ const char* signature_of() {
                                                      bool has_list);
 // Throws: InvalidArgumentError for the name of a class that crochet_classes() does not list.
 [[noreturn]] CROCHET_EXPORT void throw_unknown_class_name(const std::string& name,
-                                                          const std::string& found);
+                                                          const std::string& found,
+                                                          bool has_object);
 
 // How many elements are stored under "0", "1", ...
 CROCHET_EXPORT size_t stored_size(const StoredParts& stored);
@@ -318,7 +320,9 @@ struct PartWalks {
     if constexpr (kIsPointer<T> && BaseClass<Held>) {
 #ifdef __cpp_rtti
       if constexpr (ListsClasses<Held>)
-        return object_of_class(here, value, crochet_classes(static_cast<const Held*>(nullptr)));
+        return here.track_whole(WholeValue::Kind::kObject, [&] {
+          object_of_class(here, value, crochet_classes(static_cast<const Held*>(nullptr)));
+        });
       else
         check_class<Held>(here, value.get());
 #else
@@ -373,7 +377,7 @@ struct PartWalks {
     const std::vector<std::string> names = stored.beneath(kClassName).names();
     const auto* const wanted = names.empty() ? own : classes.named(names.front());
     if (wanted == nullptr)
-      throw_unknown_class_name(here.name(), names.empty() ? "" : names.front());
+      throw_unknown_class_name(here.name(), names.empty() ? "" : names.front(), own != nullptr);
     if (own == wanted) return of_class(here, *value, *own);
     std::unique_ptr<Base> made = wanted->make();
     if (here.is_plan()) return of_class(here, *made, *wanted);

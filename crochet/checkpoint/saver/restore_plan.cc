@@ -22,6 +22,7 @@
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/saver/entry_owners.h"
 #include "crochet/checkpoint/saver/keyed_rows.h"
+#include "crochet/checkpoint/saver/owned_names.h"
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/renamed_entries.h"
 #include "crochet/checkpoint/saver/restore_changes.h"
@@ -31,6 +32,7 @@
 #include "crochet/checkpoint/saver/variable_reads.h"
 #include "crochet/checkpoint/saver/whole_values.h"
 #include "crochet/io/path.h"
+#include "crochet/session/naming_state.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
 #include "crochet/tensor/convert.h"
@@ -73,6 +75,7 @@ class RestorePlan {
         variables_(reader),
         used_(stored_.stored().size()) {
     report_.prefix = mismatch_.prefix = reader.prefix();
+    rename_owned_parts();
     count_ranks();
     const VariableSelection::Selected selected = selection.select(graph);
     variables_.reserve(selected.variables.size());
@@ -132,6 +135,16 @@ class RestorePlan {
     // Of what ranks have together by rows: those of this rank.
     std::optional<internal::RowPartition> rows = {};
   };
+
+  void rename_owned_parts() {
+    if (rules_.rename.empty()) return;
+    std::vector<internal::OwnedName> parts = internal::owned_names(graph_);
+    for (auto& [name, owner] : parts) {
+      name = view_name(name);
+      owner = view_name(owner);
+    }
+    entries_.follow_owners(parts);
+  }
 
   // The number of ranks of which the checkpoint has a value, for each value that ranks have for
   // themselves.
@@ -200,13 +213,17 @@ class RestorePlan {
     std::optional<Shape> reshaped;  // To this shape of the program's.
     bool is_converted;
   };
+  // Options about `owner`, to which it belongs, apply to it.
   std::optional<Fit> find_fit(const std::string& name, const RestoreMismatch::Value& stored,
-                              const RestoreMismatch::Value& expected) const {
+                              const RestoreMismatch::Value& expected,
+                              const std::string& owner = "") const {
+    const auto match = [&](const NamePatterns& patterns) {
+      return patterns.match(name) || (!owner.empty() && patterns.match(owner));
+    };
     const bool fits = stored.shape.is_compatible_with(expected.shape);
     std::optional<Shape> shape;
-    if (!fits && rules_.reshape.match(name))
-      shape = internal::reshaped(stored.shape, expected.shape);
-    const bool is_converted = stored.dtype != expected.dtype && rules_.convert_dtype.match(name) &&
+    if (!fits && match(rules_.reshape)) shape = internal::reshaped(stored.shape, expected.shape);
+    const bool is_converted = stored.dtype != expected.dtype && match(rules_.convert_dtype) &&
                               internal::can_convert(stored.dtype, expected.dtype);
     if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) return std::nullopt;
     return Fit{std::move(shape), is_converted};
@@ -214,9 +231,10 @@ class RestorePlan {
   // The same. Without one, the program's value stays if the options allow it; otherwise the
   // mismatch is recorded.
   std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
-                            const RestoreMismatch::Value& expected) {
-    std::optional<Fit> fit = find_fit(name, stored, expected);
+                            const RestoreMismatch::Value& expected, const std::string& owner = "") {
+    std::optional<Fit> fit = find_fit(name, stored, expected, owner);
     if (!fit) {
+      staying_.insert(name);
       if (rules_.allow_mismatched.match(name))
         report_.missing.push_back(name);
       else
@@ -412,11 +430,12 @@ class RestorePlan {
     using enum WholeValues::Fate;
     const std::string full = full_name(object.object->name, part.key);
     if (part.is_object || part.is_optional) return kRestored;
-    const Item* const found = entry_of(part, full, names);
+    const Item* const found = entry_of(part, names);
     if (found == nullptr) return rules_.allow_missing.match(full) ? kMissing : kRestored;
     const StoredParts::Part stored = stored_part(object, *found);
     return rules_.allow_mismatched.match(full) &&
-                   !find_fit(full, {stored.dtype, stored.shape}, {part.dtype, part.shape})
+                   !find_fit(full, {stored.dtype, stored.shape}, {part.dtype, part.shape},
+                             part.named_after)
                ? kMismatched
                : kRestored;
   }
@@ -463,12 +482,7 @@ class RestorePlan {
   }
 
   // Null if the checkpoint lacks the part.
-  const Item* entry_of(const StatePart& part, const std::string& full,
-                       const NamesByKey& names) const {
-    const std::string& other = part.named_after;
-    if (const std::string stored_as = entries_.stored_name(other);
-        !other.empty() && stored_as != other)
-      return entries_.find(view_name(full.substr(0, full.size() - other.size()) + stored_as));
+  const Item* entry_of(const StatePart& part, const NamesByKey& names) const {
     const auto found = names.find(part.key);
     return found == names.end() ? nullptr : &stored_.item(found->second);
   }
@@ -492,6 +506,13 @@ class RestorePlan {
     return matches(rules_.allow_missing, name) || keeps(name);
   }
   bool keeps(const std::string& name) const { return matches(rules_.keep, name); }
+  // What belongs to a value that stays would not fit it, or not be of it: a part stays with its
+  // owner.
+  bool keeps_part(const StatePart& part, const std::string& full) const {
+    return keeps(full) || (!part.named_after.empty() && stays_own(part.named_after));
+  }
+  // True for a value that keeps the program's value, also if this is an error.
+  bool stays_own(const std::string& name) const { return keeps(name) || staying_.contains(name); }
   // A pattern with a `*` is about what the program tracks, and not about the state of hooks.
   static bool matches(const NamePatterns& patterns, const std::string& name) {
     return is_hook_state(name) ? patterns.match_without_star(name) : patterns.match(name);
@@ -607,9 +628,9 @@ class RestorePlan {
 
   void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
                        const NamesByKey& names, bool is_present) {
-    const Item* const found = entry_of(part, full, names);
+    const Item* const found = entry_of(part, names);
     if (found == nullptr && part.is_optional) return;
-    if (is_present && keeps(full)) return note_kept(full, view_name(full), found);
+    if (is_present && keeps_part(part, full)) return note_kept(full, view_name(full), found);
     if (found == nullptr)
       return note_missing({full, entries_.stored_name(view_name(full)),
                            RestoreMismatch::Value{part.dtype, part.shape}},
@@ -617,7 +638,7 @@ class RestorePlan {
     note_used(view_name(full), *found);
     const StoredParts::Part own = stored_part(object, *found);
     const RestoreMismatch::Value stored{own.dtype, own.shape};
-    const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
+    const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape}, part.named_after);
     if (!fit) return;
     note_restored(full, found->first);
     if (is_present && part.present_shape && !fit->reshaped && !part.is_key)
@@ -631,10 +652,11 @@ class RestorePlan {
   void plan_object_part(ObjectPart& object, const StatePart& part, const std::string& full,
                         const NamesByKey& names, bool is_present) {
     const size_t before = object.entries.size();
-    bool is_kept = is_present && keeps(full);
+    const bool keeps_all = is_present && keeps_part(part, full);
+    bool is_kept = keeps_all;
     const auto add = [&](const std::string& key, const std::string& name) {
       const std::string entry = full + key.substr(part.key.size());
-      if (is_present && (keeps(full) || keeps(entry))) {
+      if (keeps_all || (is_present && keeps(entry))) {
         is_kept = true;
         return note_kept(entry, view_name(entry), &stored_.item(name));
       }
@@ -716,6 +738,7 @@ class RestorePlan {
   }
 
   void note_missing(RestoreMismatch::Missing missing, bool is_problem) {
+    staying_.insert(missing.name);
     const auto& unreadable = stored_.opened().unreadable;
     const auto why = unreadable.find(entries_.stored_name(missing.key));
     if (is_problem && why != unreadable.end())
@@ -750,9 +773,16 @@ class RestorePlan {
     changes_.add_resized(name, now, before, whole ? whole->name : name);
   }
 
-  // The state to give to an object, with the entries that stay, and without those that are left
-  // out.
+  // The state to give to an object, by the program's names, with the entries that stay, and without
+  // those that are left out.
   TensorMap fitted(const std::string& name, const Saveable& object, TensorMap state) {
+    const auto* const naming = internal::dynamic_as<const NamingState>(&object);
+    if (naming != nullptr && !is_by_own_names())
+      state = naming->by_own_names(std::move(state),
+                                   [this](const std::string& each) -> std::optional<std::string> {
+                                     if (stays_own(each)) return std::nullopt;
+                                     return entries_.stored_name(view_name(each));
+                                   });
     const std::optional<Saveable::Rows> rows = object.rows();
     if (!rows) return state;
     if (!rows->key_column) {
@@ -774,6 +804,11 @@ class RestorePlan {
       (keeps(entry_name(key)) ? report_.kept : report_.missing).push_back(entry_name(key));
     for (const std::string& key : fit.left_out) report_.surplus.push_back(entry_name(key));
     return std::move(fit.wanted);
+  }
+
+  // True if each value has the checkpoint's value, of the same name.
+  bool is_by_own_names() const {
+    return rules_.rename.empty() && rules_.keep.empty() && staying_.empty();
   }
 
   // `item` is null if the checkpoint lacks it.
@@ -854,6 +889,8 @@ class RestorePlan {
   RestoreReport report_;
   std::vector<bool> used_;  // Whether the program uses an item, by its number.
   RestoreMismatch mismatch_;
+  // Values that keep the program's values as the checkpoint's do not fit, or are missing.
+  std::set<std::string> staying_;
   internal::RestoreChanges changes_;
   // Within the entries of containers whose keys have not been read, by the names of these.
   struct Within {

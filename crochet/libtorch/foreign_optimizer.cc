@@ -3,18 +3,22 @@
 #include "crochet/libtorch/foreign_optimizer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
 #include "crochet/libtorch/archive_state.h"
+#include "crochet/libtorch/optimizer_parameters.h"
 #include "crochet/libtorch/parameter_names.h"
+#include "crochet/session/naming_state.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::libtorch {
@@ -39,7 +43,7 @@ std::string text_at(const TensorMap& values, const std::string& key) {
   return text.starts_with("str ") ? text.substr(4) : "";
 }
 
-class ForeignOptimizer final : public Saveable {
+class ForeignOptimizer final : public Saveable, public NamingState {
  public:
   ForeignOptimizer(torch::optim::Optimizer& optimizer, std::string name,
                    std::shared_ptr<ParameterNames> names)
@@ -51,6 +55,28 @@ class ForeignOptimizer final : public Saveable {
     TensorMap state = renamed(values, names_by_address(values));
     state.emplace(kClassKey, Tensor::scalar(own_class()));
     return state;
+  }
+
+  TensorMap by_own_names(TensorMap state, const StoredNameOf& stored_name_of) const override {
+    std::map<std::string, std::string> own_names;  // By the stored ones.
+    std::vector<std::string> staying;
+    for (const OptimizerParameter& parameter : parameters_of(optimizer_, *names_)) {
+      if (const auto stored_as = stored_name_of(parameter.name))
+        own_names.emplace(*stored_as, parameter.name);
+      else
+        staying.push_back(parameter.name);
+    }
+    TensorMap own = renamed(state, own_names);
+    if (staying.empty()) return own;
+    TensorMap present = save();
+    for (const std::string& name : staying) {
+      const auto is_of = [start = "state:" + name + ':'](const auto& entry) {
+        return entry.first.starts_with(start);
+      };
+      std::erase_if(own, is_of);
+      std::copy_if(present.begin(), present.end(), std::inserter(own, own.end()), is_of);
+    }
+    return own;
   }
 
   void restore(const TensorMap& state) override {

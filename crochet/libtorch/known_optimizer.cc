@@ -235,12 +235,15 @@ class KnownOptimizer {
     StatePart model;
     model.is_optional = true;
     model.named_after = names_->find(parameter.tensor);
-    PlanningFields planning(parts, stored, std::move(model), std::move(like),
+    PlanningFields planning(parts, stored, model, std::move(like),
                             [&](const char* field) { return state_name(field, parameter.name); });
     fields_->visit(*fields_->new_state(), planning);
     const std::string membership = membership_name(parameter.group, parameter.name);
-    if (stored.find(membership) != nullptr)
-      parts.push_back({.key = membership, .is_object = true, .is_optional = true});
+    if (parameter.group >= initial_->num_groups || stored.find(membership) != nullptr)
+      parts.push_back({.key = membership,
+                       .is_object = true,
+                       .is_optional = true,
+                       .named_after = model.named_after});
   }
 
   torch::optim::Optimizer& optimizer_;

@@ -120,11 +120,20 @@ Modes option_modes(torch::nn::Module& module) {
   });
 }
 
+Tensor to_tensor(std::vector<std::string> texts) {
+  const auto size = static_cast<int64_t>(texts.size());
+  return Tensor::from(std::move(texts), {size});
+}
+
 Tensor to_texts(const Modes& modes) {
   std::vector<std::string> texts;
   for (const auto& [name, mode] : modes) texts.push_back(name + '=' + mode.value);
-  const auto size = static_cast<int64_t>(texts.size());
-  return Tensor::from(std::move(texts), {size});
+  return to_tensor(std::move(texts));
+}
+Tensor to_texts(const std::map<std::string, std::string>& values) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : values) texts.push_back(name + '=' + value);
+  return to_tensor(std::move(texts));
 }
 
 std::map<std::string, std::string> from_texts(const TensorMap& state) {
@@ -141,12 +150,36 @@ std::map<std::string, std::string> from_texts(const TensorMap& state) {
   return values;
 }
 
-class ModesObject final : public Saveable {
+class ModesObject final : public Saveable, public NamingState {
  public:
-  ModesObject(std::string name, std::function<Modes()> list, std::string absent)
-      : name_(std::move(name)), list_(std::move(list)), absent_(std::move(absent)) {}
+  ModesObject(std::string module, std::string key, std::function<Modes()> list, std::string absent)
+      : module_(std::move(module)),
+        key_(std::move(key)),
+        name_(module_.empty() ? key_ : module_ + '/' + key_),
+        list_(std::move(list)),
+        absent_(std::move(absent)) {}
 
   TensorMap save() const override { return {{"", to_texts(list_())}}; }
+
+  TensorMap by_own_names(TensorMap state, const StoredNameOf& stored_name_of) const override {
+    std::map<std::string, std::string> rest = from_texts(state), own;
+    const std::map<std::string, std::string> stored = rest;
+    for (const auto& [name, mode] : list_()) {
+      auto stored_as = stored_in_list(module_, key_, name, stored_name_of);
+      if (stored_as == name) {  // A rule about all that is in a module is about the module.
+        stored_as = stored_in_list(module_, key_, name + '.', stored_name_of);
+        if (stored_as) stored_as->pop_back();
+      }
+      rest.erase(name);
+      if (stored_as) rest.erase(*stored_as);
+      if (!stored_as)
+        own.emplace(name, mode.value);
+      else if (const auto found = stored.find(*stored_as); found != stored.end())
+        own.emplace(name, found->second);
+    }
+    own.merge(rest);
+    return {{"", to_texts(own)}};
+  }
 
   void restore(const TensorMap& state) override {
     std::map<std::string, std::string> stored = from_texts(state);
@@ -183,7 +216,9 @@ class ModesObject final : public Saveable {
                               name_, internal::listed(left)));
   }
 
-  const std::string name_;
+  const std::string module_;
+  const std::string key_;
+  const std::string name_;  // For messages.
   const std::function<Modes()> list_;
   const std::string absent_;  // The value of what is not listed; empty if there is none.
 };
@@ -192,8 +227,20 @@ class ModesObject final : public Saveable {
 
 ModuleMode make_mode(const std::string& key, const std::string& name, std::function<Modes()> list,
                      std::string absent) {
-  std::string full = name.empty() ? key : name + '/' + key;
-  return {key, std::make_shared<ModesObject>(std::move(full), std::move(list), std::move(absent))};
+  return {key, std::make_shared<ModesObject>(name, key, std::move(list), std::move(absent))};
+}
+
+std::optional<std::string> stored_in_list(const std::string& module, const std::string& list,
+                                          const std::string& name,
+                                          const NamingState::StoredNameOf& stored_name_of) {
+  const std::string start = module.empty() ? "" : module + '/';
+  const std::optional<std::string> stored_as = stored_name_of(start + name);
+  if (!stored_as) return std::nullopt;
+  const std::string list_stored_as = stored_name_of(start + list).value_or(start + list);
+  const std::string stored_start =
+      list_stored_as.ends_with(list) ? list_stored_as.substr(0, list_stored_as.size() - list.size())
+                                     : start;
+  return stored_as->starts_with(stored_start) ? stored_as->substr(stored_start.size()) : name;
 }
 
 std::vector<ModuleMode> modes_of(torch::nn::Module& module, const std::string& name) {

@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "crochet/session/naming_state.h"
 #include "crochet/session/saveable.h"
 
 namespace torch::nn {
@@ -41,6 +43,12 @@ using Modes = std::vector<std::pair<std::string, Mode>>;
 // listed has the value `absent`; "" for none.
 ModuleMode make_mode(const std::string& key, const std::string& name, std::function<Modes()> list,
                      std::string absent = "");
+
+// Under which name a list that is stored as `<module>/<list>` has the parameter or module `name` of
+// a module; unset if this stays as the program has it.
+std::optional<std::string> stored_in_list(const std::string& module, const std::string& list,
+                                          const std::string& name,
+                                          const NamingState::StoredNameOf& stored_name_of);
 
 // Requires: the module outlives the result. `name` is the module's, for messages.
 std::vector<ModuleMode> modes_of(torch::nn::Module& module, const std::string& name);

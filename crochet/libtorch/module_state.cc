@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/libtorch/module_state.h"
 
-#include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -46,6 +46,49 @@ at::IntArrayRef sizes_of(const Shape& shape) {
   const std::span<const int64_t> sizes = shape.dimensions();
   return {sizes.data(), sizes.size()};
 }
+
+// A list of the parameters whose gradient is zero.
+class ZeroGradients final : public Saveable, public NamingState {
+ public:
+  ZeroGradients(std::string module, std::vector<std::string> zero,
+                std::function<std::vector<NamedTensor>()> parameters)
+      : module_(std::move(module)), zero_(std::move(zero)), parameters_(std::move(parameters)) {}
+
+  TensorMap save() const override { return to_state(zero_); }
+
+  void restore(const TensorMap& state) override {
+    const auto names = names_in(state);
+    for (const auto& [name, parameter] : parameters_())
+      if (names.contains(name)) at::Tensor(parameter).mutable_grad() = zero_gradient_of(parameter);
+  }
+
+  TensorMap by_own_names(TensorMap state, const StoredNameOf& stored_name_of) const override {
+    const auto names = names_in(state);
+    std::vector<std::string> own;
+    for (const auto& [name, parameter] : parameters_()) {
+      const auto stored_as = stored_in_list(module_, kZeroGradients, name, stored_name_of);
+      if (stored_as && names.contains(*stored_as)) own.push_back(name);
+    }
+    return to_state(std::move(own));
+  }
+
+ private:
+  static TensorMap to_state(std::vector<std::string> names) {
+    const auto size = static_cast<int64_t>(names.size());
+    return {{"", Tensor::from(std::move(names), {size})}};
+  }
+  static std::set<std::string> names_in(const TensorMap& state) {
+    const auto found = state.find("");
+    if (found == state.end() || found->second.dtype() != DType::kString)
+      throw InvalidArgumentError("expected names of parameters");
+    const auto names = found->second.strings();
+    return {names.begin(), names.end()};
+  }
+
+  const std::string module_;
+  const std::vector<std::string> zero_;
+  const std::function<std::vector<NamedTensor>()> parameters_;
+};
 
 std::shared_ptr<Saveable> size_mark() {
   return internal::make_saveable(
@@ -111,26 +154,14 @@ void ModuleState::list_gradients(Tracker& here) const {
   }
   if (zero.empty() && !here.is_restoring()) return;
   here.add_object(kZeroGradients,
-                  internal::make_saveable(
-                      [zero] {
-                        return TensorMap{{"", Tensor::from(std::vector<std::string>(zero),
-                                                           {static_cast<int64_t>(zero.size())})}};
-                      },
-                      [list = parts_.parameters](const TensorMap& state) {
-                        const auto found = state.find("");
-                        if (found == state.end() || found->second.dtype() != DType::kString)
-                          throw InvalidArgumentError("expected names of parameters");
-                        const auto names = found->second.strings();
-                        for (const auto& [name, parameter] : list())
-                          if (std::find(names.begin(), names.end(), name) != names.end())
-                            at::Tensor(parameter).mutable_grad() = zero_gradient_of(parameter);
-                      }));
+                  std::make_shared<ZeroGradients>(name_, std::move(zero), parts_.parameters));
 }
 
 std::vector<StatePart> ModuleState::plan(const StoredParts& stored) const {
   std::vector<StatePart> parts;
   const std::vector<NamedTensor> parameters = parts_.parameters();
   names_->set(name_, parameters);
+  std::set<std::string> known;
   const auto plan_tensors = [&](const auto& tensors) {
     for (const auto& [name, tensor] : tensors) {
       const bool is_resized = stored.find(resized_name(name)) != nullptr;
@@ -141,12 +172,19 @@ std::vector<StatePart> ModuleState::plan(const StoredParts& stored) const {
                        .shape = shape,
                        .present_shape = shape_of(tensor),
                        .is_fixed = true});
+      parts.push_back({.key = resized_name(name),
+                       .is_object = true,
+                       .is_optional = true,
+                       .named_after = full_name(name)});
+      known.insert(name);
     }
   };
   plan_tensors(parameters);
   plan_tensors(parts_.buffers());
+  // Of buffers that the module makes later.
   for (const auto& [name, part] : stored.beneath("resized").all())
-    parts.push_back({.key = resized_name(name), .is_object = true, .is_optional = true});
+    if (!known.contains(name))
+      parts.push_back({.key = resized_name(name), .is_object = true, .is_optional = true});
   if (!purpose_->is_same_training) return parts;
   if (parts_.saves_gradients) {
     for (const auto& [name, parameter] : parameters)
@@ -155,7 +193,8 @@ std::vector<StatePart> ModuleState::plan(const StoredParts& stored) const {
                        .shape = names_->is_size_planned(full_name(name))
                                     ? any_size(shape_of(parameter))
                                     : shape_of(parameter),
-                       .is_optional = true});
+                       .is_optional = true,
+                       .named_after = full_name(name)});
     parts.push_back({.key = kZeroGradients, .is_object = true, .is_optional = true});
   }
   for (const ModuleMode& mode : parts_.modes)

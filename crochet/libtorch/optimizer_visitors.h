@@ -93,8 +93,9 @@ class PlanningFields final : public FieldVisitor {
   }
   void operator()(const char* field, at::Tensor&) override { add_tensor(name_(field)); }
   void operator()(const char* field, std::deque<at::Tensor>&) override {
-    for (const auto& [key, part] : stored_.beneath(name_(field)).all())
-      add_tensor(fmt::format("{}/{}", name_(field), key));
+    const StoredParts::Map stored = stored_.beneath(name_(field)).all();
+    for (const auto& [key, part] : stored) add_tensor(fmt::format("{}/{}", name_(field), key));
+    if (stored.empty()) add_any(name_(field));
   }
 
  private:
@@ -109,6 +110,13 @@ class PlanningFields final : public FieldVisitor {
     part.shape = std::move(shape);
     parts_.push_back(std::move(part));
   }
+  // Whatever has this name, and is not stored.
+  void add_any(const std::string& name) {
+    StatePart part = model_;
+    part.key = name;
+    part.is_object = true;
+    parts_.push_back(std::move(part));
+  }
   void add_tensor(const std::string& name) {
     StatePart part = model_;
     part.key = name;
@@ -117,7 +125,7 @@ class PlanningFields final : public FieldVisitor {
     // One state for all parameters: its tensors have the shape that is stored.
     if (part.dtype == DType::kInvalid) {
       const StoredParts::Part* const stored = stored_.find(name);
-      if (stored == nullptr) return;
+      if (stored == nullptr) return add_any(name);
       part.dtype = stored->dtype;
       part.shape = stored->shape;
     }

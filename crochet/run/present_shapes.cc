@@ -3,7 +3,7 @@
 #include "crochet/run/present_shapes.h"
 
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {
@@ -17,8 +17,7 @@ std::map<std::string, Shape> present_shapes(const Graph& graph) {
     if (const auto* const parted = dynamic_as<const PartedSaveable>(each.object.get()))
       for (const StatePart& part : parted->parts_for(StoredParts()))
         if (!part.is_object && !part.shape.is_fully_known())
-          shapes.emplace(part.key.empty() ? each.name : join_path(each.name, part.key),
-                         part.present_shape.value_or(part.shape));
+          shapes.emplace(full_name(each.name, part.key), part.present_shape.value_or(part.shape));
   return shapes;
 }
 

@@ -14,6 +14,7 @@
 #include "crochet/base/listed.h"
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
+#include "crochet/run/joined_renamings.h"
 #include "crochet/run/likely_renamings.h"
 #include "crochet/run/present_shapes.h"
 #include "crochet/tensor/convert.h"
@@ -146,25 +147,20 @@ bool can_be_converted(const RestoreMismatch::Changed& changed) {
 class ExtendedOptions {
  public:
   ExtendedOptions(RestoreOptions options, const RestoreMismatch& mismatch,
-                  const std::vector<StoredName>& renamings)
+                  const JoinedRenamings& renamings)
       : options_(std::move(options)) {
-    rename(renamings, mismatch.idle_renames);
-    std::vector<std::string> missing, mismatched, surplus, reshaped, converted;
-    for (const auto& each : mismatch.missing)
-      if (std::ranges::count(renamings, each.name, &StoredName::name) == 0)
-        missing.push_back(each.name);
-    for (const auto& each : mismatch.surplus)
-      if (std::ranges::count(renamings, each.key, &StoredName::stored_as) == 0)
-        surplus.push_back(each.key);
+    rename(renamings.rules, mismatch.idle_renames);
+    std::vector<std::string> mismatched, reshaped, converted;
     for (const auto& each : mismatch.changed)
       (can_be_reshaped(each)    ? reshaped
        : can_be_converted(each) ? converted
                                 : mismatched)
           .push_back(each.name);
-    extend(options_.allow_missing, missing, "keep its initial value", "keep their initial values");
+    extend(options_.allow_missing, renamings.missing, "keep its initial value",
+           "keep their initial values");
     extend(options_.allow_mismatched, mismatched, "keep the initial value",
            "keep the initial values");
-    extend(options_.allow_surplus, surplus, "leave it out", "leave them out");
+    extend(options_.allow_surplus, renamings.surplus, "leave it out", "leave them out");
     extend(options_.reshape, reshaped, "restore it in the new shape",
            "restore them in the new shapes");
     extend(options_.convert_dtype, converted, "convert it", "convert them");
@@ -231,7 +227,9 @@ bool can_be_filled(const RestoreMismatch& mismatch) {
 std::string condition(const RestoreMismatch& mismatch, const std::vector<StoredName>& renamings) {
   if (renamings.size() > 1) return "if they were renamed";
   if (mismatch.missing.size() == 1) return "if it was renamed";
-  return fmt::format("if \"{}\" was renamed", renamings.front().name);
+  std::string name = renamings.front().name;
+  if (name.ends_with(".*")) name.resize(name.size() - 2);
+  return fmt::format("if \"{}\" was renamed", name);
 }
 
 }  // namespace
@@ -247,12 +245,12 @@ std::string advice(const RestoreMismatch& mismatch, const AdvisedRestore& advise
   const RestoreMismatch rest = mismatch.idle_renames.empty()
                                    ? mismatch
                                    : without_idle_renames(mismatch, advised.options.rename);
-  const std::vector<StoredName> renamings = likely_renamings(rest);
-  if (!renamings.empty())
+  const JoinedRenamings renamings(likely_renamings(rest), rest, advised.graph);
+  if (!renamings.rules.empty())
     text += fmt::format("{}{} {}, or with ", place,
                         ExtendedOptions(advised.options, rest, renamings).code(),
-                        condition(rest, renamings));
-  const ExtendedOptions extended(advised.options, rest, {});
+                        condition(rest, renamings.rules));
+  const ExtendedOptions extended(advised.options, rest, {{}, rest, advised.graph});
   text += fmt::format("{}{} to {}", place, extended.code(), extended.effects());
   if (can_be_filled(rest))
     text += fmt::format(", or add {} to a copy with crochet convert --fill",

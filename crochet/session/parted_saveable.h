@@ -50,8 +50,10 @@ struct StatePart {
   // The object always has it: where a checkpoint has nothing of the object, it is missed by its own
   // name.
   bool is_fixed = false;
-  // The full name of another value with which `key` ends, as "exp_avg/net/weight" does: where that
-  // one is renamed, this part is. Empty if there is none.
+  // The full name of another value to which the part belongs, and whose name it has in its own, as
+  // "adam/exp_avg/net/weight" and "net/gradients/weight" have that of "net/weight": where that one
+  // is renamed, this part is; where that one stays as the program has it, or may be reshaped or
+  // converted, this part does. Empty if there is none.
   std::string named_after = {};
 };
 

@@ -12,7 +12,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/tensor/convert.h"
 
 namespace crochet::inline v0::internal {
@@ -125,7 +125,7 @@ class PartReads::Values final : public PartValues {
   }
 
   void note_entries(const std::string& key, const EntryChanges& changes) override {
-    reads_.note_entries_(key.empty() ? object_ : join_path(object_, key), changes);
+    reads_.note_entries_(full_name(object_, key), changes);
   }
 
  private:

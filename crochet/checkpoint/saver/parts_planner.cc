@@ -149,7 +149,8 @@ WholeValues::Fate PartsPlanner::fate_of(const StatePart& part) const {
   if (found == nullptr) return rules.allow_missing.match(name) ? kMissing : kRestored;
   const StoredParts::Part stored = stored_part(*found);
   return rules.allow_mismatched.match(name) &&
-                 !record_.find_fit(name, {stored.dtype, stored.shape}, {part.dtype, part.shape})
+                 !record_.find_fit(name, {stored.dtype, stored.shape}, {part.dtype, part.shape},
+                                   part.named_after)
              ? kMismatched
              : kRestored;
 }
@@ -265,15 +266,21 @@ void PartsPlanner::plan_parts(const Structure& structure, const WholeValues& who
   }
 }
 
+bool PartsPlanner::keeps(const StatePart& part) const {
+  return record_.keeps(full(part.key)) ||
+         (!part.named_after.empty() && record_.stays_own(part.named_after));
+}
+
 void PartsPlanner::plan_array(const StatePart& part, bool is_present) {
   const std::string name = full(part.key);
   const Item* const found = entry_of(part);
   if (found == nullptr && part.is_optional) return;
-  if (is_present && record_.keeps(name)) return record_.note_kept(name, found);
+  if (is_present && keeps(part)) return record_.note_kept(name, found);
   if (found == nullptr) return record_.note_missing(name, expected_of(part));
   record_.note_used(record_.view_name(name), *found);
   const StoredParts::Part own = stored_part(*found);
-  const auto fit = record_.fit_of(name, {own.dtype, own.shape}, {part.dtype, part.shape});
+  const auto fit =
+      record_.fit_of(name, {own.dtype, own.shape}, {part.dtype, part.shape}, part.named_after);
   if (!fit) return;
   record_.note_restored(name, found->first);
   if (is_present && part.present_shape && !fit->reshaped && !part.is_key)
@@ -287,11 +294,12 @@ void PartsPlanner::plan_array(const StatePart& part, bool is_present) {
 void PartsPlanner::plan_object(const StatePart& part, bool is_present) {
   const std::string name = full(part.key);
   const size_t before = object_.entries.size();
-  bool is_kept = is_present && record_.keeps(name);
+  const bool keeps_all = is_present && keeps(part);
+  bool is_kept = keeps_all;
   const auto add = [&](const std::string& key, const std::string& stored_as) {
     const std::string entry = name + key.substr(part.key.size());
     const Item& item = record_.stored().item(stored_as);
-    if (is_present && (record_.keeps(name) || record_.keeps(entry))) {
+    if (keeps_all || (is_present && record_.keeps(entry))) {
       is_kept = true;
       return record_.note_kept(entry, &item);
     }
@@ -309,13 +317,6 @@ void PartsPlanner::plan_object(const StatePart& part, bool is_present) {
 }
 
 const PartsPlanner::Item* PartsPlanner::entry_of(const StatePart& part) const {
-  const std::string& other = part.named_after;
-  const RenamedEntries& entries = record_.entries();
-  if (const std::string stored_as = entries.stored_name(other);
-      !other.empty() && stored_as != other) {
-    const std::string name = full(part.key);
-    return entries.find(record_.view_name(name.substr(0, name.size() - other.size()) + stored_as));
-  }
   const auto found = names_.find(part.key);
   return found == names_.end() ? nullptr : &record_.stored().item(found->second);
 }

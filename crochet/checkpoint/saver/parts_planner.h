@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/restore_record.h"
 #include "crochet/checkpoint/saver/row_partition.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/structure_fit.h"
 #include "crochet/checkpoint/saver/variable_selection.h"
 #include "crochet/checkpoint/saver/whole_values.h"
@@ -84,6 +85,9 @@ class PartsPlanner {
 
   void plan_parts(const Structure& structure, const WholeValues& wholes,
                   const WholeValues::Names& own);
+  // What belongs to a value that stays would not fit it, or not be of it: a part stays with its
+  // owner.
+  bool keeps(const StatePart& part) const;
   void plan_array(const StatePart& part, bool is_present);
   void plan_object(const StatePart& part, bool is_present);
   // Null if the checkpoint lacks the part.

@@ -2,11 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/renamed_entries.h"
 
+#include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "crochet/checkpoint/saver/stored_names.h"
 
 namespace crochet::inline v0::internal {
+namespace {
+
+// Calls `visit` with each item at and beneath a name.
+template <typename Visit>
+void for_each_at(const CheckpointContents& contents, const std::string& name, const Visit& visit) {
+  using Item = RenamedEntries::Item;
+  if (const Item* const own = contents.find(name)) visit(*own);
+  const std::string start = name + '/';
+  for (auto each = std::ranges::lower_bound(contents.items(), start, {}, &Item::first);
+       each != contents.items().end() && each->first.starts_with(start); ++each)
+    visit(*each);
+}
+
+}  // namespace
 
 RenamedEntries::RenamedEntries(const CheckpointContents& contents,
                                const std::vector<StoredName>& rules, IsFixed is_fixed)
@@ -26,6 +43,40 @@ size_t RenamedEntries::rule_of(const std::string& name) const {
     if (!(is_fixed && rules_[i].name.find('*') != std::string::npos) && stored_by(rules_[i], name))
       return i;
   return kNone;
+}
+
+void RenamedEntries::follow_owners(const std::vector<OwnedName>& parts) {
+  if (rules_.empty()) return;
+  std::map<std::string, const Item*> found;
+  std::set<std::string> names, stay;
+  for (const OwnedName& part : parts) {
+    const auto stored_as =
+        is_fixed_ && is_fixed_(part.owner) ? std::nullopt : stored_with_owner(rules_, part);
+    (stored_as ? names : stay).insert(part.name);
+    if (!stored_as) continue;
+    for_each_at(contents_, *stored_as, [&](const Item& item) {
+      found.emplace(part.name + item.first.substr(stored_as->size()), &item);
+    });
+  }
+  const auto erase_at = [&](const std::string& name) {
+    entries_.erase(name);
+    const std::string start = name + '/';
+    auto each = entries_.lower_bound(start);
+    while (each != entries_.end() && each->first.starts_with(start)) each = entries_.erase(each);
+  };
+  for (const std::string& name : names) erase_at(name);
+  const auto is_of_one_that_stays = [&](std::string name) {
+    while (!stay.contains(name)) {
+      if (name.find('/') == std::string::npos) return false;
+      name.resize(name.rfind('/'));
+    }
+    return true;
+  };
+  for (const auto& [name, item] : found)
+    if (const auto own = entries_.find(item->first);
+        own != entries_.end() && own->second == item && !is_of_one_that_stays(item->first))
+      entries_.erase(own);
+  entries_.merge(found);
 }
 
 std::string RenamedEntries::stored_name(const std::string& name) const {

@@ -10,6 +10,7 @@
 
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/owned_names.h"
 
 namespace crochet::inline v0::internal {
 
@@ -17,7 +18,8 @@ namespace crochet::inline v0::internal {
 // it is stored as, and nothing else, even if the checkpoint has the name itself. A restore looks
 // names up only here, so that a rename is applied before everything else.
 //
-// An entry may have several names, and one whose name was given to another entry has none.
+// An entry may have several names, and one whose name was given to another entry has none. What
+// belongs to a value that is renamed has its name by the same rule.
 class RenamedEntries {
  public:
   using Item = StoredTensors::Item;
@@ -28,6 +30,9 @@ class RenamedEntries {
   // Requires: `contents` and `rules` outlive this.
   RenamedEntries(const CheckpointContents& contents, const std::vector<StoredName>& rules,
                  IsFixed is_fixed);
+
+  // Has parts, with all that is beneath their names, follow their owners.
+  void follow_owners(const std::vector<OwnedName>& parts);
 
   // The name in the checkpoint of what the program calls `name`.
   std::string stored_name(const std::string& name) const;

@@ -23,8 +23,10 @@
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/parts_planner.h"
 #include "crochet/checkpoint/saver/restore_record.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/variable_reads.h"
 #include "crochet/io/path.h"
+#include "crochet/session/naming_state.h"
 #include "crochet/session/rank_state.h"
 #include "crochet/tensor/fmt.h"
 
@@ -222,9 +224,16 @@ class RestorePlan {
     });
   }
 
-  // The state to give to an object, with the entries that stay, and without those that are left
-  // out.
+  // The state to give to an object, by the program's names, with the entries that stay, and without
+  // those that are left out.
   TensorMap fitted(const std::string& name, const Saveable& object, TensorMap state) {
+    const auto* const naming = internal::dynamic_as<const NamingState>(&object);
+    if (naming != nullptr && !record_.is_by_own_names())
+      state = naming->by_own_names(std::move(state),
+                                   [this](const std::string& each) -> std::optional<std::string> {
+                                     if (record_.stays_own(each)) return std::nullopt;
+                                     return record_.stored_name(each);
+                                   });
     const std::optional<Saveable::Rows> rows = object.rows();
     if (!rows) return state;
     if (!rows->key_column) {

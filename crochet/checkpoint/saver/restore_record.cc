@@ -10,7 +10,7 @@
 
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/saver/entry_owners.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/saver/owned_names.h"
 #include "crochet/tensor/convert.h"
 
 namespace crochet::inline v0::internal {
@@ -32,10 +32,6 @@ bool matches(const NamePatterns& patterns, const std::string& name) {
 
 bool is_hook_state(std::string_view name) { return name.starts_with("hooks/"); }
 
-std::string full_name(const std::string& object, const std::string& key) {
-  return key.empty() ? object : join_path(object, key);
-}
-
 RestoreRecord::RestoreRecord(const Graph& graph, const CheckpointReader& reader,
                              const VariableSelection& selection, RestoreRules rules)
     : graph_(graph),
@@ -47,6 +43,16 @@ RestoreRecord::RestoreRecord(const Graph& graph, const CheckpointReader& reader,
       ranks_(RankState::find(graph)),
       used_(stored_.stored().size()) {
   report_.prefix = mismatch_.prefix = reader.prefix();
+  if (!rules_.rename.empty()) rename_owned_parts();
+}
+
+void RestoreRecord::rename_owned_parts() {
+  std::vector<OwnedName> parts = owned_names(graph_);
+  for (auto& [name, owner] : parts) {
+    name = view_name(name);
+    owner = view_name(owner);
+  }
+  entries_.follow_owners(parts);
 }
 
 bool RestoreRecord::keeps(const std::string& name) const { return matches(rules_.keep, name); }
@@ -60,13 +66,17 @@ bool RestoreRecord::leaves_out_entry(const std::string& name) const {
   return !rules_.allow_surplus.is_all() && matches(rules_.allow_surplus, name);
 }
 
-std::optional<RestoreRecord::Fit> RestoreRecord::find_fit(
-    const std::string& name, const RestoreMismatch::Value& stored,
-    const RestoreMismatch::Value& expected) const {
+std::optional<RestoreRecord::Fit> RestoreRecord::find_fit(const std::string& name,
+                                                          const RestoreMismatch::Value& stored,
+                                                          const RestoreMismatch::Value& expected,
+                                                          const std::string& owner) const {
+  const auto match = [&](const NamePatterns& patterns) {
+    return patterns.match(name) || (!owner.empty() && patterns.match(owner));
+  };
   const bool fits = stored.shape.is_compatible_with(expected.shape);
   std::optional<Shape> shape;
-  if (!fits && rules_.reshape.match(name)) shape = internal::reshaped(stored.shape, expected.shape);
-  const bool is_converted = stored.dtype != expected.dtype && rules_.convert_dtype.match(name) &&
+  if (!fits && match(rules_.reshape)) shape = internal::reshaped(stored.shape, expected.shape);
+  const bool is_converted = stored.dtype != expected.dtype && match(rules_.convert_dtype) &&
                             can_convert(stored.dtype, expected.dtype);
   if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) return std::nullopt;
   return Fit{std::move(shape), is_converted};
@@ -74,9 +84,11 @@ std::optional<RestoreRecord::Fit> RestoreRecord::find_fit(
 
 std::optional<RestoreRecord::Fit> RestoreRecord::fit_of(const std::string& name,
                                                         const RestoreMismatch::Value& stored,
-                                                        const RestoreMismatch::Value& expected) {
-  std::optional<Fit> fit = find_fit(name, stored, expected);
+                                                        const RestoreMismatch::Value& expected,
+                                                        const std::string& owner) {
+  std::optional<Fit> fit = find_fit(name, stored, expected, owner);
   if (!fit) {
+    staying_.insert(name);
     if (rules_.allow_mismatched.match(name))
       note_unchanged(name);
     else
@@ -105,6 +117,7 @@ void RestoreRecord::note_kept(const std::string& name, const Item* item) {
 
 void RestoreRecord::note_missing(const std::string& name,
                                  std::optional<RestoreMismatch::Value> value, bool is_optional) {
+  staying_.insert(name);
   if (is_optional || rules_.allow_missing.match(name)) return note_unchanged(name);
   std::string stored_as = stored_name(name);
   const auto& unreadable = stored_.opened().unreadable;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,9 +29,6 @@ namespace crochet::inline v0::internal {
 
 // True for the state of hooks, which may differ from run to run: the program has not named it.
 bool is_hook_state(std::string_view name);
-
-// The name of an object's part: the object's own name for the key "".
-std::string full_name(const std::string& object, const std::string& key);
 
 // What a restore does with each value, as the rules say: the only place that applies them to one
 // value, and that keeps the account of all, for the report, the log and the error.
@@ -60,6 +58,12 @@ class RestoreRecord {
   bool keeps(const std::string& name) const;
   // True for what keeps the program's value if the checkpoint lacks it.
   bool stays(const std::string& name) const;
+  // True for a value that keeps the program's value, also if this is an error.
+  bool stays_own(const std::string& name) const { return keeps(name) || staying_.contains(name); }
+  // True if each value so far has the checkpoint's value, of the same name.
+  bool is_by_own_names() const {
+    return rules_.rename.empty() && rules_.keep.empty() && staying_.empty();
+  }
   // True for an entry of a container that only the checkpoint has, and that is not made.
   bool leaves_out_entry(const std::string& name) const;
 
@@ -68,13 +72,14 @@ class RestoreRecord {
     std::optional<Shape> reshaped;  // To this shape of the program's.
     bool is_converted;
   };
-  // Unset if it does not.
+  // Unset if it does not. Rules about `owner`, to which it belongs, apply to it.
   std::optional<Fit> find_fit(const std::string& name, const RestoreMismatch::Value& stored,
-                              const RestoreMismatch::Value& expected) const;
+                              const RestoreMismatch::Value& expected,
+                              const std::string& owner = "") const;
   // The same, and notes it. Without a fit, the program's value stays if the rules allow it;
   // otherwise that is a mismatch.
   std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
-                            const RestoreMismatch::Value& expected);
+                            const RestoreMismatch::Value& expected, const std::string& owner = "");
 
   // Uses of what is stored, by its name in entries().
   void note_used(const std::string& name, const Item& item);
@@ -121,6 +126,8 @@ class RestoreRecord {
   size_t number_of(const Item& item) const {
     return static_cast<size_t>(&item - &*stored_.stored().begin());
   }
+  // Has what belongs to a value follow it.
+  void rename_owned_parts();
   void find_surplus();
   void find_idle_renames();
 
@@ -134,6 +141,8 @@ class RestoreRecord {
   RestoreReport report_;
   std::vector<bool> used_;  // Whether the program uses an item, by its number.
   RestoreMismatch mismatch_;
+  // Values that keep the program's values as the checkpoint's do not fit, or are missing.
+  std::set<std::string> staying_;
   RestoreChanges changes_;
   // Within the entries of containers whose keys have not been read, by the names of these.
   struct Within {

@@ -19,8 +19,8 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
-#include "crochet/io/path.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
@@ -50,7 +50,7 @@ void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*
     if (own != nullptr && !own->is_own(saveable->name)) continue;
     CapturedState state = saveable->object->capture();
     for (auto& [key, value] : state.tensors) {
-      const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
+      const std::string name = internal::full_name(saveable->name, key);
       if (selection.selects_part(saveable->name, name))
         snapshot.add({name, unexposed(std::move(value))});
     }

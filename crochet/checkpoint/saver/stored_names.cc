@@ -72,6 +72,10 @@ std::string stored_name(const std::vector<StoredName>& names, const std::string&
   return name;
 }
 
+std::string full_name(const std::string& object, const std::string& key) {
+  return key.empty() ? object : join_path(object, key);
+}
+
 std::string to_string(const StoredName& rule) {
   return fmt::format("{{\"{}\", \"{}\"}}", rule.name, rule.stored_as);
 }

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
@@ -45,7 +45,7 @@ RowsState::RowsState(std::string name, std::shared_ptr<PartedSaveable> parts)
 }
 
 std::string RowsState::full_name(const std::string& key) const {
-  return key.empty() ? name_ : join_path(name_, key);
+  return internal::full_name(name_, key);
 }
 
 TensorMap RowsState::with_count(TensorMap state) const {

@@ -163,8 +163,7 @@ nlohmann::json measure(const Options& options) {
                            {"lost_of_10_steps", lost_part(saves, timeline.step_s(), 10)},
                            {"losses", losses}};
   if (saving)
-    result.update({{"restore_s", saving->restore_s()},
-                   {"extra_memory", saving->extra_memory()}});
+    result.update({{"restore_s", saving->restore_s()}, {"extra_memory", saving->extra_memory()}});
   return result;
 }
 

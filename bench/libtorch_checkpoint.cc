@@ -135,7 +135,8 @@ nlohmann::json measure(const Options& options) {
   std::vector<float> losses;  // Of the first steps.
 
   Loop loop({.hooks = {hook}});
-  libtorch::track_all(loop, {.model = net, .optimizer = adam});
+  // As the peers: each step begins with zero_grad().
+  libtorch::track_all(loop, {.model = libtorch::without_gradients(*net), .optimizer = adam});
   loop.run([&] {
     const double start = now();
     const torch::Tensor x = torch::randn({options.batch, width}, device);

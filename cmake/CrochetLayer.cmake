@@ -35,7 +35,7 @@ endfunction()
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   set(CROCHET_TEST_TIMEOUT 3600)
 else()
-  set(CROCHET_TEST_TIMEOUT 300)
+  set(CROCHET_TEST_TIMEOUT 900)
 endif()
 
 # crochet_layer_test(<name> SOURCES ... [DEPENDS ...] [SLOW <filter>] [PRECOMPILED <headers>])

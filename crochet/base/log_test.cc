@@ -62,21 +62,21 @@ TEST_F(LogTest, ReturnsThePreviousCallback) {
 struct UncopyableAtTimes {
   explicit UncopyableAtTimes(LogCallback callback) : callback(std::move(callback)) {}
   UncopyableAtTimes(const UncopyableAtTimes& other) : callback(other.callback) {
-    if (fails) throw std::bad_alloc();
+    if (fails_) throw std::bad_alloc();
   }
   void operator()(Severity severity, std::string_view message) const {
     callback(severity, message);
   }
 
   LogCallback callback;
-  static inline bool fails = false;
+  static inline bool fails_ = false;
 };
 
 TEST_F(LogTest, KeepsTheCallbackThatCannotBeReturned) {
   set_log_callback(UncopyableAtTimes(collect()));
-  UncopyableAtTimes::fails = true;
+  UncopyableAtTimes::fails_ = true;
   EXPECT_THROW(set_log_callback({}), std::bad_alloc);
-  UncopyableAtTimes::fails = false;
+  UncopyableAtTimes::fails_ = false;
   log_info("collected");
   EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "collected")));
 }

@@ -111,7 +111,8 @@ class PointsInDirectory final : public Saveable {
     for (std::string& path : paths) {
       try {
         const uint64_t size = files_.file_size(path);
-        found.push_back({std::move(path), size, files_.modified_time(path)});
+        const double modified_time = files_.modified_time(path);
+        found.push_back({std::move(path), size, modified_time});
       } catch (const NotFoundError&) {  // Not written yet, or removed meanwhile.
       }
     }

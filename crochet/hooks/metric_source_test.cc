@@ -101,18 +101,18 @@ TEST_F(MetricInDirectoryTest, FollowsFilesThatAppearAndGo) {
   EXPECT_EQ(newest(), std::nullopt);
 }
 
-TEST_F(MetricInDirectoryTest, NoticesAFileOfTheSameSizeInPlaceOfAnother) {
-  write(0.5, 10);
-  EXPECT_EQ(newest(), 0.5);
-  const std::string path = only_event_file();
-  const uint64_t size = disk_.file_size(path);
-  const std::string name = base_name(path);
-  disk_.remove(path);
+TEST_F(MetricInDirectoryTest, NoticesFilesOfTheSameSizesInPlaceOfOthers) {
   write(0.25, 10);
-  const std::string other = only_event_file();
-  if (other != path) disk_.rename(other, join_path(kDirectory, name));
-  ASSERT_EQ(disk_.file_size(path), size);
   EXPECT_EQ(newest(), 0.25);
+  const std::string events = only_event_file(), lines = join_path(kDirectory, "metrics.jsonl");
+  const uint64_t size_of_events = disk_.file_size(events), size_of_lines = disk_.file_size(lines);
+  disk_.remove(events);
+  disk_.remove(lines);
+  write(0.75, 10);
+  if (const std::string other = only_event_file(); other != events) disk_.rename(other, events);
+  ASSERT_EQ(disk_.file_size(events), size_of_events);
+  ASSERT_EQ(disk_.file_size(lines), size_of_lines);
+  EXPECT_EQ(newest(), 0.75);
 }
 
 TEST_F(MetricInDirectoryTest, NoticesATruncatedFile) {

@@ -71,7 +71,7 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
     throw;
   }
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
-  FetchValues results = take_values(original_.fetches, rest);
+  FetchValues results = take_results(rest);
   tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata});
   if (context.save_request()) check_save_request();
   return results;
@@ -147,6 +147,16 @@ void HookedSession::add_global_step() {
   if (!global_step_)
     throw FailedPreconditionError("a hook asked for the global step, but the graph has none");
   outputs_.push_back(global_step_);
+}
+
+FetchValues HookedSession::take_results(std::span<Tensor>& values) {
+  try {
+    return take_values(original_.fetches, values);
+  } catch (...) {
+    failed_in_ = FailedIn::kHook;  // No hook has accepted the step.
+    num_told_ = 0;
+    throw;
+  }
 }
 
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,

@@ -47,7 +47,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   std::optional<int64_t> last_step() const;
 
  private:
-  // What threw an error in the last run, once the engine had begun.
+  // What threw an error in the last run, once the engine had begun. kHook: after the engine's run.
   enum class FailedIn { kNeither, kEngine, kHook };
 
   // For a session that is closed or should stop.
@@ -64,6 +64,8 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   const SessionRunHook* feeder_of(const Output& output) const;
   // Adds the global step to the outputs. Throws: FailedPreconditionError if the graph has none.
   void add_global_step();
+  // The caller's values, which are moved out of `values`; these become the hooks'.
+  FetchValues take_results(std::span<Tensor>& values);
   // `values` are the ones the hooks requested, hook by hook; they are moved out. `shared` is for
   // hooks that requested none.
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,

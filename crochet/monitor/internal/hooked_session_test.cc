@@ -3,11 +3,14 @@
 #include "crochet/monitor/internal/hooked_session.h"
 
 #include <algorithm>
+#include <new>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
@@ -437,6 +440,37 @@ TEST_F(HookedSessionTest, ForgetsTheFeedsOfAHook) {
   first_->before = {};
   EXPECT_EQ(hooked_.run(rate_, {}).scalar<float>(), 2);
   EXPECT_FALSE(fed.is_shared());
+}
+
+// Each allocation of a run fails in turn.
+TEST_F(HookedSessionTest, AStepThatNoHookHasSeenIsNotToBeSaved) {
+  int num_computed = 0;
+  const Output counted = graph_.value("counted", [&num_computed] {
+    ++num_computed;
+    return Tensor::scalar(1.0f);
+  });
+  const Fetches both = {counted, loss_};
+  int num_unseen = 0;
+  bool has_failed = true;
+  for (int64_t first = 0; has_failed; ++first) {
+    const int computed_before = num_computed, told_before = first_->num_after_runs;
+    has_failed = false;
+    {
+      const FailingAllocations failing(first, 1);
+      std::thread([&] {
+        try {
+          hooked_.run(both, {});
+        } catch (const std::bad_alloc&) {
+          has_failed = true;
+        }
+      }).join();
+    }
+    if (num_computed == computed_before || first_->num_after_runs > told_before) continue;
+    ++num_unseen;
+    EXPECT_NE(hooked_.reason_not_to_save(/*stop_is_pending=*/false), nullptr)
+        << "allocation " << first;
+  }
+  EXPECT_GT(num_unseen, 0);
 }
 
 TEST_F(HookedSessionTest, RejectsAHooksRequestOfAnotherGraph) {

@@ -71,7 +71,9 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
     throw;
   }
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
-  FetchValues results = take_results(rest);
+  FetchValues results = original_.fetches.as_output() != nullptr
+                            ? take_values(original_.fetches, rest)  // Cannot fail.
+                            : take_results(rest);
   tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata});
   if (context.save_request()) check_save_request();
   return results;
@@ -149,7 +151,8 @@ void HookedSession::add_global_step() {
   outputs_.push_back(global_step_);
 }
 
-FetchValues HookedSession::take_results(std::span<Tensor>& values) {
+// Not inline, as replace_original().
+[[gnu::noinline]] FetchValues HookedSession::take_results(std::span<Tensor>& values) {
   try {
     return take_values(original_.fetches, values);
   } catch (...) {

@@ -64,7 +64,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   const SessionRunHook* feeder_of(const Output& output) const;
   // Adds the global step to the outputs. Throws: FailedPreconditionError if the graph has none.
   void add_global_step();
-  // The caller's values, which are moved out of `values`; these become the hooks'.
+  // The caller's values, in any structure, which are moved out of `values`; the rest is the hooks'.
   FetchValues take_results(std::span<Tensor>& values);
   // `values` are the ones the hooks requested, hook by hook; they are moved out. `shared` is for
   // hooks that requested none.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -244,6 +244,7 @@ void MonitoredSession::register_hook_state() {
 
 std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
   if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(true);
+  error_of_thread_ = nullptr;  // Of an attempt that failed, and is repeated now.
   auto life = std::make_unique<Life>(*this);
   start_queue_runners(life->session(), life->coordinator());
   for (const HookHandle& hook : hooks_)

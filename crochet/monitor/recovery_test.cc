@@ -313,6 +313,26 @@ TEST_F(RecoveryTest, RecoversIfAThreadReportedThePreemption) {
   session.close();
 }
 
+// Its thread fails and its first session is lost while it is created.
+class LostAtCreationHook final : public SessionRunHook {
+ public:
+  void after_create_session(Session&, Coordinator& coordinator) override {
+    if (++num_sessions_ > 1) return;
+    coordinator.request_stop(std::make_exception_ptr(DataLossError("of the lost session")));
+    throw AbortedError("preempted");
+  }
+
+ private:
+  int num_sessions_ = 0;
+};
+
+TEST_F(RecoveryTest, ForgetsTheErrorOfAThreadOfASessionThatIsReplaced) {
+  MonitoredSession session(creator(), {LostAtCreationHook()}, options());
+  EXPECT_EQ(session.num_recoveries(), 1);
+  EXPECT_THAT([&] { run_in_scope(session, [] { throw std::runtime_error("of the program"); }); },
+              ThrowsMessage<std::runtime_error>("of the program"));
+}
+
 TEST_F(RecoveryTest, RecoversInShouldStop) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->coordinator->request_stop(aborted());

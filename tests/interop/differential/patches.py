@@ -96,21 +96,66 @@ def begin_call(name):
     setattr(ms._MonitoredSession, name, call)
 
 
+@documented("`StopAtStepHook` looks at the step after a run only if one step more would reach the target")
+def stop_runs_of_several_steps():
+    stop = hooks.StopAtStepHook
+    original = stop.after_create_session
+
+    def after_create_session(self, session, coord):
+        original(self, session, coord)
+        self.previous, self.pace = None, 1
+
+    def after_run(self, run_context, run_values):
+        before = run_values.results
+        self.pace = max(self.pace, before - (before if self.previous is None else self.previous))
+        self.previous = before
+        if self._last_step - before <= (1 if self.pace == 1 else 4 * self.pace):
+            if run_context.session.run(self._global_step_tensor) >= self._last_step:
+                run_context.request_stop()
+
+    stop.after_create_session, stop.after_run = after_create_session, after_run
+
+
+def recovers(session, error):
+    return session.recovers and isinstance(error, PREEMPTIONS)
+
+
+@documented("if a hook fails in `after_create_session` after a thread has failed")
+def call_after_create_session(creator, session):
+    try:
+        for hook in creator._hooks:
+            hook.after_create_session(creator.tf_sess, creator.coord)
+    except Exception as error:
+        if not recovers(session, error):
+            try:
+                creator.coord.raise_requested_exception()
+            except Exception as cause:
+                if not recovers(session, cause):
+                    raise cause
+        raise
+
+
 @documented("after a restore at the target one more step is made")
 def stop_at_a_target_that_is_reached():
+    session, init = ms._MonitoredSession, ms._MonitoredSession.__init__
+
+    def note_recovery(self, creator, given, should_recover, **kwargs):
+        session.recovers = should_recover
+        init(self, creator, given, should_recover, **kwargs)
+
     def create_session(self):
         self.tf_sess = self._session_creator.create_session()
         start = hooks.training_util.global_step(self.tf_sess, hooks.training_util.get_global_step())
         self.coord = coordinator.Coordinator(clean_stop_exception_types=[])
-        for hook in self._hooks:
-            hook.after_create_session(self.tf_sess, self.coord)
+        call_after_create_session(self, session)
         if any(isinstance(hook, hooks.StopAtStepHook) and hook._last_step <= start for hook in self._hooks):
             STOP.request()
         STOP.excused = STOP.count
         return ms._CoordinatedSession(ms._HookedSession(self.tf_sess, self._hooks), self.coord,
                                       self._stop_grace_period_secs)
 
-    ms._MonitoredSession._CoordinatedSessionCreator.create_session = create_session
+    session.__init__ = note_recovery
+    session._CoordinatedSessionCreator.create_session = create_session
 
 
 @documented("an `OutOfRangeError` or `StopIteration` while a lost session is created again",
@@ -309,6 +354,14 @@ def save_what_is_missing():
     hooks.NanTensorHook.after_run = reject
 
 
+@documented("a session that is not used in a `with` is abandoned")
+def destroy(session, error):
+    try:
+        session._close_internal(type(error))
+    except Exception:
+        pass  # It is logged.
+
+
 @documented("savers created by the session come before the user's hooks")
 def order(given, saver):
     return given + saver
@@ -318,6 +371,7 @@ def apply():
     keep_requests()
     note_phases()
     stop_at_a_target_that_is_reached()
+    stop_runs_of_several_steps()
     lose_sessions()
     end_all_hooks()
     save_what_is_missing()

@@ -359,7 +359,11 @@ class Run:
             with session:
                 self.body(session)
         else:
-            self.body(session)
+            try:
+                self.body(session)
+            except Exception as error:
+                patches.destroy(session, error)
+                raise
             session.close()
 
     def body(self, session):

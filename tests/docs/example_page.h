@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-// A page of docs/, which extract_examples turns into a program. On the page,
+// A page of docs/, or several, which extract_examples turns into one program. On these pages,
 //
-// - the first block of C++ is shared by all others;
+// - the first block of C++ of the first page is shared by all others;
 // - each later one is an example: a program if it has a line `int main() {`, or else
 //   the body of a function. It runs in its own empty directory;
 // - a block of `text` after an example is its output and log: the lines must appear in
@@ -23,7 +23,7 @@ struct Example {
   std::string_view output = {};
 };
 
-// The examples of the page from which this program was made.
+// The examples of the pages from which this program was made.
 extern const std::span<const Example> kExamples;
 
 // Records a failed assertion; the example continues.

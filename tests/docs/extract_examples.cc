@@ -1,12 +1,13 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns a page of documentation into a program that runs its examples (example_page.h):
+// Turns pages of documentation into one program that runs their examples (example_page.h):
 //
-//   extract_examples docs/hooks.md docs_hooks.cc
+//   extract_examples docs/hooks.md docs/hooks/signal_hook.md docs_hooks.cc
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,9 +18,10 @@ namespace {
 
 constexpr const char* kMain = "int main() {";
 
-// A fenced block: the text after its opening fence, the number of its first line,
-// and its lines.
+// A fenced block: its page, the text after its opening fence, the number of its first line, and its
+// lines.
 struct Block {
+  std::string page;
   std::string language;
   int line;
   std::vector<std::string> lines;
@@ -42,7 +44,7 @@ std::vector<Block> read_blocks(const std::string& page) {
     ++number;
     if (line.starts_with("```")) {
       inside = !inside;
-      if (inside) blocks.push_back({line.substr(3), number + 1, {}});
+      if (inside) blocks.push_back({page, line.substr(3), number + 1, {}});
     } else if (inside) {
       blocks.back().lines.push_back(line);
     }
@@ -55,13 +57,18 @@ std::vector<Block> read_blocks(const std::string& page) {
 // An example, and its output if the page shows it.
 struct Example {
   Block code;
-  Block output = {"text", 0, {}};
+  Block output = {"", "text", 0, {}};
 };
 
-class Page {
+[[noreturn]] void fail(const Block& block, const char* what) {
+  throw std::runtime_error(fmt::format("{}:{}: {}", block.page, block.line, what));
+}
+
+class Program {
  public:
-  explicit Page(std::string path) : path_(std::move(path)) {
-    for (Block& block : read_blocks(path_)) add(std::move(block));
+  explicit Program(std::span<const std::string> pages) {
+    for (const std::string& page : pages)
+      for (Block& block : read_blocks(page)) add(std::move(block));
     for (const Example& example : examples_)
       if (example.output.line == 0 && !example.code.has_line_with("assert("))
         fail(example.code, "the example checks nothing: add an assertion or its output");
@@ -73,17 +80,13 @@ class Page {
     for (const Example& example : examples_) write_includes(out, example.code);
     out << "\n#include \"example_page.h\"  // Last: its assert() replaces that of <cassert>.\n\n";
     write_code(out, prelude_);
-    for (const Example& example : examples_) write_function(out, example.code);
+    for (size_t i = 0; i < examples_.size(); ++i) write_function(out, i);
     out << "namespace {\nconst docs::Example kAll[] = {\n";
-    for (const Example& example : examples_) write_entry(out, example);
+    for (size_t i = 0; i < examples_.size(); ++i) write_entry(out, i);
     out << "};\n}  // namespace\n\nconst std::span<const docs::Example> docs::kExamples(kAll);\n";
   }
 
  private:
-  [[noreturn]] void fail(const Block& block, const char* what) const {
-    throw std::runtime_error(fmt::format("{}:{}: {}", path_, block.line, what));
-  }
-
   // A reader compiles the first block and an example as they are on the page.
   void check_includes() const {
     for (const Example& example : examples_)
@@ -98,7 +101,8 @@ class Page {
     } else if (block.language == "cpp") {
       examples_.push_back({std::move(block)});
     } else if (block.language == "text") {
-      if (examples_.empty() || examples_.back().output.line != 0)
+      if (examples_.empty() || examples_.back().output.line != 0 ||
+          examples_.back().code.page != block.page)
         fail(block, "output without an example");
       examples_.back().output = std::move(block);
     }
@@ -111,8 +115,8 @@ class Page {
       if (is_include(line)) out << line << '\n';
   }
   // With #line, so that compilers and debuggers refer to the page.
-  void write_code(std::ostream& out, const Block& block) const {
-    out << fmt::format("#line {} \"{}\"\n", block.line, path_);
+  static void write_code(std::ostream& out, const Block& block) {
+    out << fmt::format("#line {} \"{}\"\n", block.line, block.page);
     bool in_main = false;
     for (const std::string& line : block.lines) {
       in_main = in_main || line == kMain;
@@ -120,22 +124,24 @@ class Page {
       out << (is_include(line) ? "" : in_main && line == "}" ? "return 0; }" : line) << '\n';
     }
   }
-  void write_function(std::ostream& out, const Block& code) const {
-    out << fmt::format("namespace example_{} {{\n", code.line);
+  // Each example has a namespace of its own: example_0, example_1 and so on, over all pages.
+  void write_function(std::ostream& out, size_t i) const {
+    const Block& code = examples_[i].code;
+    out << fmt::format("namespace example_{} {{\n", i);
     if (!code.is_program()) out << kMain << '\n';
     write_code(out, code);
     if (!code.is_program()) out << "return 0;\n}\n";
     out << "}\n";
   }
-  void write_entry(std::ostream& out, const Example& example) const {
-    out << fmt::format("{{\"{}\", {}, &example_{}::main, {}, R\"output(", path_, example.code.line,
-                       example.code.line, example.output.line);
+  void write_entry(std::ostream& out, size_t i) const {
+    const Example& example = examples_[i];
+    out << fmt::format("{{\"{}\", {}, &example_{}::main, {}, R\"output(", example.code.page,
+                       example.code.line, i, example.output.line);
     for (const std::string& line : example.output.lines) out << line << '\n';
     out << ")output\"},\n";
   }
 
-  const std::string path_;
-  Block prelude_;
+  Block prelude_;  // The first block of the first page.
   std::vector<Example> examples_;
 };
 
@@ -143,11 +149,12 @@ class Page {
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 3) throw std::runtime_error("usage: extract_examples PAGE.md PROGRAM.cc");
-    const Page page(argv[1]);
-    std::ofstream out(argv[2]);
-    page.write(out);
-    if (!out.flush()) throw std::runtime_error(std::string(argv[2]) + ": cannot be written");
+    if (argc < 3) throw std::runtime_error("usage: extract_examples PAGE.md... PROGRAM.cc");
+    const std::vector<std::string> pages(argv + 1, argv + argc - 1);
+    const Program program(pages);
+    std::ofstream out(argv[argc - 1]);
+    program.write(out);
+    if (!out.flush()) throw std::runtime_error(std::string(argv[argc - 1]) + ": cannot be written");
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return EXIT_FAILURE;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the cost of saving, with crochet and the peers, and writes it into docs/performance.md.
+"""Measures the cost of saving, with crochet and the peers: for bench/README.md, docs/performance.md.
 
 scripts/bench-checkpoints builds the programs and calls it. All take turns, so that a busy
 machine slows all of them; each runs in its own process. A ratio compares measurements of the
-same round; the tables have the medians of the rounds. The text between the marks in the document
-is replaced, and its plots are drawn.
+same round; the tables have the medians of the rounds. The text between the marks in the documents
+is replaced, and the plots are drawn.
 """
 
 import argparse
@@ -16,8 +16,8 @@ import shutil
 import sys
 
 from checkpoint_sections import (NoMemoryDisk, elsewhere, kill_section, limit_section, loads_of,
-                                 memory_disk, often_section, processor_section, progress)
-from document import machine, replace_section
+                                 memory_disk, often_section, processor_section, progress, spread)
+from document import check_section, machine, replace_section
 from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench,
                           claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of,
                           ratios_to_best_peer)
@@ -115,6 +115,13 @@ def claims(results, pairs):
        [max(results[kind][i]["extra_memory"] / results[kind][i]["bytes"] for kind in KINDS)
         for i in rounds], 1.05, False)]
   return rows
+
+
+def peers_table(rows):
+  """Those of the claims that compare with the best peer, without targets."""
+  return ["| ratio | median (of the rounds) |", "| --- | ---: |",
+          *(f"| {what} | {spread(values)} |" for what, values, *_ in rows
+            if values and what.endswith(("the best peer", "the fastest peer's")))]
 
 
 def measure_unchanged(bench, rounds, size):
@@ -346,9 +353,15 @@ def main():
     only.add_argument(f"--{name}", dest="section", action="store_const", const=name,
                       help=f"measures only {what}")
   parser.add_argument("--step-s", type=float, default=1, help="seconds that a step of --often computes")
-  parser.add_argument("--document", help="replaces its section of these tables; default: prints")
+  parser.add_argument("--document", help="bench/README.md: replaces its section; default: prints")
+  parser.add_argument("--page", help="docs/performance.md: replaces its table of the peers, and the "
+                      "plots in images/ beside it")
   options = parser.parse_args()
 
+  if options.document:
+    check_section(options.document, options.section or "checkpoints")
+  if options.page:
+    check_section(options.page, "peers")
   bench = Bench(options)
   if options.section:
     lines = SECTIONS[options.section][0](bench, options)
@@ -358,7 +371,7 @@ def main():
     print("\n".join(lines))
     return
   if not options.no_plots:
-    directory = os.path.dirname(options.document) if options.document else "."
+    directory = os.path.dirname(options.page) if options.page else "."
     images = os.path.join(directory, "images")
     os.makedirs(images, exist_ok=True)
     for path in draw(measure_scale(bench, options), images):
@@ -370,15 +383,19 @@ def main():
   pairs = measure_pairs(bench, options.pairs, options.size)
   results = measure_rounds(bench, options.rounds, options.size)
   loads = ", ".join(f"{load:.1f}" for load in results["load"])
-  lines = [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
-           f"{MEASURED_SAVES['peer']}; {options.pairs} pairs with fio; load after each round: {loads}",
-           "", *main_table(results, options.size), "", *claims_table(claims(results, pairs)), "",
-           *snapshot_table(snapshots)]
-  lines += [""] + bench.failure_lines()
+  head = (f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
+          f"{MEASURED_SAVES['peer']}; {options.pairs} pairs with fio; load after each round: {loads}")
+  rows = claims(results, pairs)
+  peers = [head, "", *main_table(results, options.size), "", *peers_table(rows)]
+  failures = bench.failure_lines()
+  peers += ["", *failures] if failures else []
+  targets = [head, "", *claims_table(rows), "", *snapshot_table(snapshots)]
   shutil.rmtree(options.dir, ignore_errors=True)
+  if options.page:
+    replace_section(options.page, "peers", peers)
   if options.document:
-    replace_section(options.document, "checkpoints", lines)
-  print("\n".join(lines))
+    replace_section(options.document, "checkpoints", targets)
+  print("\n".join(peers + [""] + targets))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of docs/performance.md on the limits of this machine, for checkpoint_report.py.
+"""Sections of bench/README.md on the limits of this machine, for checkpoint_report.py.
 
 Each function measures, and returns the lines of its section.
 """

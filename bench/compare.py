@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the measurements of bench/ and their peers in turns; prints the results as Markdown.
+"""Measures what a step costs, and peers in turns: for bench/README.md and docs/performance.md.
 
 scripts/bench builds the programs and calls it. A cost is a difference between two loops that
 were measured in the same repetition, of which a round takes the median; a ratio also compares the
 same round. The tables have the medians of the rounds. Machines differ, and may be busy: look at the
-ratios.
+ratios. The text between the marks in the documents is replaced.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 
-from document import machine
+from document import check_section, machine, replace_section
 
 NUM_HOOKS = 10
 
@@ -86,34 +86,43 @@ def number(value):
   return f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
-def print_comparison(rounds):
-  print("| a step | crochet, ns | TensorFlow in Python, ns | ratio (of the rounds) | wanted | |")
-  print("| --- | ---: | ---: | ---: | ---: | --- |")
+def verdict(met):
+  return "met" if met else "NOT MET"
+
+
+def comparison(rounds):
+  """The lines of the table beside the peer, and those of its targets."""
+  table = ["| a step | crochet, ns | TensorFlow in Python, ns | ratio (of the rounds) |",
+           "| --- | ---: | ---: | ---: |"]
+  targets = []
   ours = statistics.median(statistics.median(local["local/bare"]) for local, _ in rounds)
   peers = statistics.median(statistics.median(peer["bare"]) for _, peer in rounds)
-  print(f"| a bare run of the session | {number(ours)} | {number(peers)} | | | |")
+  table.append(f"| a bare run of the session | {number(ours)} | {number(peers)} | |")
   for name, loop, base, divisor, wanted in ROWS:
     costs = [(added(local, "local/" + loop, "local/" + base, divisor),
               added(peer, loop, base, divisor)) for local, peer in rounds]
     ratios = [peer / max(our, 0.1) for our, peer in costs]
     ratio = statistics.median(ratios)
-    print(f"| {name} | {number(statistics.median(our for our, _ in costs))} "
-          f"| {number(statistics.median(peer for _, peer in costs))} "
-          f"| {ratio:,.0f} ({min(ratios):,.0f} to {max(ratios):,.0f}) | {wanted} "
-          f"| {'met' if ratio >= wanted else 'NOT MET'} |")
+    spread = f"{ratio:,.0f} ({min(ratios):,.0f} to {max(ratios):,.0f})"
+    table.append(f"| {name} | {number(statistics.median(our for our, _ in costs))} "
+                 f"| {number(statistics.median(peer for _, peer in costs))} | {spread} |")
+    targets.append(f"| TensorFlow's cost / crochet's: {name} | {spread} | at least {wanted} "
+                   f"| {verdict(ratio >= wanted)} |")
+  return table, targets
 
 
-def print_alone(rounds, chains):
-  print("| crochet alone | ns | wanted | |")
-  print("| --- | ---: | ---: | --- |")
+def alone(rounds, chains):
+  """The same for crochet by itself."""
+  table, targets = ["| crochet alone | ns |", "| --- | ---: |"], []
   for name, loop, base, divisor, wanted in ALONE:
     cost = statistics.median(added(local, loop, base, divisor) for local, _ in rounds)
-    verdict = "|" if wanted is None else (
-        f"at most {wanted} | {'met' if cost <= wanted else 'NOT MET'}")
-    print(f"| {name} | {number(cost)} | {verdict} |")
+    table.append(f"| {name} | {number(cost)} |")
+    if wanted is not None:
+      targets.append(f"| {name}, ns | {number(cost)} | at most {wanted} | {verdict(cost <= wanted)} |")
   for length, name in (("1", "one operation"), ("1000", "1,000 operations in a chain")):
     times = [statistics.median(chain["chain/" + length]) for chain in chains]
-    print(f"| a run of {name} in the local engine | {number(statistics.median(times))} | | |")
+    table.append(f"| a run of {name} in the local engine | {number(statistics.median(times))} |")
+  return table, targets
 
 
 def main():
@@ -123,8 +132,14 @@ def main():
   parser.add_argument("--rounds", type=int, default=7)
   parser.add_argument("--repetitions", type=int, default=10, help="repetitions of each loop in a round")
   parser.add_argument("--quick", action="store_true", help="only check that it works")
+  parser.add_argument("--document", help="bench/README.md: replaces its targets; default: prints")
+  parser.add_argument("--page", help="docs/performance.md: replaces its tables of a step")
   options = parser.parse_args()
 
+  if options.document:
+    check_section(options.document, "step_targets")
+  if options.page:
+    check_section(options.page, "steps")
   rounds, chains, loads, context = [], [], [os.getloadavg()[0]], {}
   for i in range(options.rounds):
     print(f"round {i + 1} of {options.rounds}", file=sys.stderr)
@@ -136,12 +151,18 @@ def main():
     chains.append(by_loop(chain, "cpu_time"))
     loads.append(os.getloadavg()[0])
 
-  print(f"{machine()}; TensorFlow {context['tensorflow']}; {options.rounds} rounds of "
-        f"{options.repetitions} repetitions; load before and meanwhile: "
-        f"{', '.join(f'{load:.1f}' for load in loads)}\n")
-  print_comparison(rounds)
-  print()
-  print_alone(rounds, chains)
+  head = (f"{machine()}; TensorFlow {context['tensorflow']}; {options.rounds} rounds of "
+          f"{options.repetitions} repetitions; load before and meanwhile: "
+          f"{', '.join(f'{load:.1f}' for load in loads)}")
+  (beside, ratios), (by_itself, costs) = comparison(rounds), alone(rounds, chains)
+  steps = [head, "", *beside, "", *by_itself]
+  targets = [head, "", "| target | measured | wanted | |", "| --- | ---: | ---: | --- |", *ratios,
+             *costs]
+  if options.page:
+    replace_section(options.page, "steps", steps)
+  if options.document:
+    replace_section(options.document, "step_targets", targets)
+  print("\n".join(steps + [""] + targets))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the cost of saving a training with LibTorch, and writes it into docs/performance.md.
+"""Measures the cost of saving a training with LibTorch, and writes it into bench/README.md.
 
 scripts/bench-libtorch builds the program and calls it. crochet and the peers, PyTorch's own ways to save
 and torch_checkpointing, take turns, each in its own process; they train the same net. A ratio compares
@@ -16,7 +16,7 @@ import shutil
 import sys
 
 from checkpoint_report import main_table
-from document import machine, replace_section
+from document import check_section, machine, replace_section
 from saving_bench import (GIB, MEASURED_SAVES, MIB, Bench, Missing, claims_table, durable, lost,
                           lost_copies, median, of_saves, ratios_to_best_peer)
 
@@ -105,8 +105,11 @@ def main():
   parser.add_argument("--variables", type=int, default=64, help="tensors of the state")
   parser.add_argument("--batch", type=int, default=64, help="examples in a step")
   parser.add_argument("--threads", type=int, default=max(1, os.cpu_count() - 1), help="of LibTorch")
-  parser.add_argument("--document", help="replaces its section of these tables; default: prints")
+  parser.add_argument("--document", help="bench/README.md: replaces its section; default: prints")
   options = parser.parse_args()
+
+  if options.document:
+    check_section(options.document, "libtorch")
 
   keep_memory_of_steps()
   bench = LibtorchBench(options)

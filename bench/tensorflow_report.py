@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the overhead of the TensorFlow engine, compared with TensorFlow's C API and its Python, for docs/performance.md.
+"""Measures the overhead of the TensorFlow engine, compared with TensorFlow's C API and its Python, for bench/README.md.
 
 scripts/bench-tensorflow builds the programs and calls it. The two programs take turns, and so do
 the loops in each. A cost is a difference between two loops of the same repetition, of which a round
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from compare import added, by_loop, run
-from document import machine, replace_section
+from document import check_section, machine, replace_section
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -141,8 +141,11 @@ def main():
   parser.add_argument("--rounds", type=int, default=5)
   parser.add_argument("--repetitions", type=int, default=5, help="repetitions of each loop in a round")
   parser.add_argument("--blocks", type=int, default=10, help="blocks of each loop in a repetition")
-  parser.add_argument("--document", help="replaces its section of these tables; default: prints")
+  parser.add_argument("--document", help="bench/README.md: replaces its section; default: prints")
   options = parser.parse_args()
+
+  if options.document:
+    check_section(options.document, "tensorflow")
 
   with tempfile.TemporaryDirectory() as directory:
     graph = os.path.join(directory, "digits.meta")

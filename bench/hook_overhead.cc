@@ -172,7 +172,7 @@ void bare_loop(benchmark::State& state) {
 // The loop makes the steps: the body reads the clock where a block's timed part begins and ends.
 void looped(benchmark::State& state, const std::string& directory) {
   double weight = 0;
-  Loop loop({.checkpoint_dir = directory});
+  Loop loop({.checkpoint = {.dir = directory}});
   loop.track("weight", weight);
   loop.scalar("weight", [&] { return weight; });
   Blocks blocks;

@@ -49,9 +49,9 @@ nlohmann::json measure(const Options& options) {
     arrays.emplace_back(options.bytes / options.variables / sizeof(float));
   moments["allocated"] = now();
 
-  Loop loop({.checkpoint_dir = options.dir,
-             .save_checkpoint_steps = options.save_steps,
-             .max_to_keep = 1,
+  Loop loop({.checkpoint = {.dir = options.dir,
+                            .every_steps = options.save_steps,
+                            .saver = {.max_to_keep = 1}},
              .hooks = hooks(options)});
   for (size_t i = 0; i < arrays.size(); ++i)
     loop.track("v" + std::to_string(i), std::span<float>(arrays[i]));

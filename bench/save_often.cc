@@ -84,11 +84,10 @@ void train(const Options& options, const Plan& plan, std::vector<std::vector<flo
     for (std::vector<float>& array : arrays) step_over(array, array);
     if (plan.saves(number())) step.request_save();
   };
-  Loop loop(
-      {.checkpoint_dir = options.dir,
-       .save_checkpoint_steps = int64_t{1} << 40,  // Those that a step requests, and the last.
-       .max_to_keep = 1,
-       .hooks = {StopAtStepHook({.num_steps = plan.steps()})}});
+  Loop loop({.checkpoint = {.dir = options.dir,
+                            .every_steps = int64_t{1} << 40,
+                            .saver = {.max_to_keep = 1}},
+             .hooks = {StopAtStepHook({.num_steps = plan.steps()})}});
   for (size_t i = 0; i < arrays.size(); ++i)
     loop.track("v" + std::to_string(i), std::span<float>(arrays[i]));
   const RunReport report =

@@ -61,7 +61,7 @@ class Rehearsal {
     if (expected_.runs.empty())
       throw NotFoundError(
           fmt::format("{}: saved no checkpoint in the directory in which it was started: its "
-                      "checkpoint_dir must be a relative path",
+                      "checkpoint.dir must be a relative path",
                       options_.command.front()));
     for (const std::string& run : expected_.runs)
       last_step_ = std::max(last_step_, newest_step(context_.files(), join(undisturbed_, run)));

@@ -14,12 +14,13 @@ namespace crochet::inline v0 {
 //
 // The checkpoint of step n holds the state of the variables, objects and hooks after
 // exactly n steps, whatever training does meanwhile. A save that fails is retried, logged
-// and counted, and training continues (with on_save_error = kStop the next run throws the error);
+// and counted, and training continues (with saving.on_error = kStop the next run throws the error);
 // if the last due save fails, end() throws its error. A save that is due while another is running
-// waits for it, so none is lost, unless `overlap` chooses otherwise; the last one is never skipped.
+// waits for it, so none is lost, unless `saving.overlap` chooses otherwise; the last one is never
+// skipped.
 //
-// With deadline_secs = T, a run ends within T seconds of the signal that asked it to end, or else
-// of the start of its end. The running save is finished; the last one is started only if it is
+// With saving.deadline_secs = T, a run ends within T seconds of the signal that asked it to end, or
+// else of the start of its end. The running save is finished; the last one is started only if it is
 // expected, from the time earlier ones took, to finish as well. A save that is due after the signal
 // is left to the end. If something is unsaved when time is up, end() throws a
 // DeadlineExceededError that names it and the last published checkpoint. The writing thread then

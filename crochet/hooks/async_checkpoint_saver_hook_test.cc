@@ -64,8 +64,7 @@ class AsyncCheckpointSaverHookTest : public testing::Test {
                                    .save_steps = save_steps,
                                    .saver = saver_,
                                    .listeners = {listener_},
-                                   .overlap = overlap,
-                                   .on_save_error = on_save_error,
+                                   .saving = {.overlap = overlap, .on_error = on_save_error},
                                    .clock = &clock_});
   }
   // Makes the next file operation wait for the latch and then fail, once.

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -57,10 +56,9 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
         "them may be given");
   if (options_.checkpoint_dir.empty())
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
-  internal::check_metrics("CheckpointSaverHook: metrics", options_.metrics);
+  internal::check_options(options_.saving, "CheckpointSaverHook: saving");
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
-  internal::check_at_least("deadline_secs", options_.deadline_secs, 0);
 }
 
 std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {
@@ -79,7 +77,7 @@ Saver& CheckpointSaverHook::saver() {
 BackgroundSaver& CheckpointSaverHook::background() {
   if (!background_)
     background_ = std::make_shared<BackgroundSaver>(
-        saver(), BackgroundSaverOptions{.overlap = options_.overlap});
+        saver(), BackgroundSaverOptions{.overlap = options_.saving.overlap});
   return *background_;
 }
 
@@ -98,11 +96,8 @@ void CheckpointSaverHook::begin(Graph& graph) {
   const std::shared_ptr<Saver> known = find_saver();
   FileSystem& files = known ? known->files() : FileSystem::posix();
   options_.checkpoint_dir = files.fixed_path(options_.checkpoint_dir, start_);
-  options_.fallback_dir = files.fixed_path(options_.fallback_dir, start_);
-  if (known) known->set_fallback_dir(options_.fallback_dir);
-  std::shared_ptr<void> locks =
-      lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir,
-                       known ? known->options() : SaverOptions());
+  std::shared_ptr<void> locks = lock_directories(files, known ? known->fallback_dir() : "",
+                                                 known ? known->options() : SaverOptions());
   find_metric(graph);
   for (const auto& listener : options_.listeners) listener->begin();
   writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files);
@@ -117,7 +112,7 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
         fmt::format("\"{}\" is the checkpoint_dir and the fallback_dir", second));
   auto locks = std::make_shared<std::vector<DirectoryLock>>();
   const auto kind =
-      options_.lock_directory ? DirectoryLock::Kind::kFile : DirectoryLock::Kind::kNone;
+      options_.saving.lock_directory ? DirectoryLock::Kind::kFile : DirectoryLock::Kind::kNone;
   const auto lock = [&](const std::string& directory) {
     locks->emplace_back(files, directory, kind);
     if (saver.write_state) check_replaceable_state(files, directory, saver.latest_filename);
@@ -139,10 +134,9 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
   if (background_) background_->wait();  // For the saves of an earlier session.
   const int64_t step = read_global_step(session);
-  for (const MetricSource& source : options_.metrics)
+  for (const MetricSource& source : options_.saving.metrics)
     if (source.resume_at) source.resume_at(step);
   saver().check_complete(session);
-  saver().set_fallback_dir(options_.fallback_dir);
   last_saved_step_.reset();
   step_rejected_ = false;
   last_metric_ = Tensor();
@@ -151,7 +145,7 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   next_step_ = step + options_.steps_per_run.value_or(1);
   if (checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step)))
     last_saved_step_ = step;
-  else if (save(session, step, options_.overlap))
+  else if (save(session, step, options_.saving.overlap))
     coordinator.request_stop({name(), "a checkpoint listener requested a stop"});
 }
 
@@ -193,13 +187,13 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
     compute_metric(context.session(), step);
   note_metrics(step);
   // One that was asked for is not skipped.
-  if (save(context.session(), step, request ? SaveOverlapPolicy::kWait : options_.overlap))
+  if (save(context.session(), step, request ? SaveOverlapPolicy::kWait : options_.saving.overlap))
     context.request_stop("a checkpoint listener requested a stop");
 }
 
 SaveableMap CheckpointSaverHook::saveables() {
   SaveableMap state;
-  for (const MetricSource& source : options_.metrics)
+  for (const MetricSource& source : options_.saving.metrics)
     if (source.state) state[source.name] = source.state;
   return state;
 }
@@ -217,9 +211,9 @@ int64_t CheckpointSaverHook::steps_of_a_run(int64_t stale_step) const {
 
 void CheckpointSaverHook::before_end(Session& session) {
   last_save_ = LastSave::kBegun;
-  if (options_.deadline_secs)
+  if (options_.saving.deadline_secs)
     finish_running(session);
-  else if (background_ && options_.overlap == SaveOverlapPolicy::kSkip)
+  else if (background_ && options_.saving.overlap == SaveOverlapPolicy::kSkip)
     background_->wait();
   try {
     const int64_t step = read_global_step(session);
@@ -260,7 +254,7 @@ void CheckpointSaverHook::save_last(Session& session, int64_t step) {
   else if (!metric_is_late_)
     compute_metric(session, step);
   note_metrics(step);
-  save(session, step, options_.overlap);
+  save(session, step, options_.saving.overlap);
 }
 
 void CheckpointSaverHook::compute_metric(Session& session, int64_t step) {
@@ -279,7 +273,7 @@ void CheckpointSaverHook::find_metric(const Graph& graph) {
   if (!known || !known->options().keep_best) return;
   metric_name_ = known->options().keep_best->metric;
   const auto is_it = [&](const MetricSource& source) { return source.name == metric_name_; };
-  if (std::ranges::any_of(options_.metrics, is_it)) return;
+  if (std::ranges::any_of(options_.saving.metrics, is_it)) return;
   try {
     metric_ = resolve_values(graph, metric_name_, *this);
   } catch (const NotFoundError&) {
@@ -297,7 +291,7 @@ void CheckpointSaverHook::note_metric(int64_t step, const Tensor& value) {
 }
 
 void CheckpointSaverHook::note_metrics(int64_t step) {
-  for (const MetricSource& source : options_.metrics) {
+  for (const MetricSource& source : options_.saving.metrics) {
     const std::optional<MetricPoint> point = source.newest();
     // A point of a later step was found before a recovery, for a step that is lost.
     if (!point || point->step > step) continue;
@@ -324,7 +318,7 @@ std::string CheckpointSaverHook::activity() const {
 void CheckpointSaverHook::release() {
   if (background_) {
     try {
-      if (options_.deadline_secs)
+      if (options_.saving.deadline_secs)
         background_->close(deadline(), locks_);
       else
         background_->wait();
@@ -342,12 +336,12 @@ void CheckpointSaverHook::release() {
 Clock::TimePoint CheckpointSaverHook::deadline() {
   if (!deadline_)
     deadline_ =
-        saver().clock().now() + from_seconds(*options_.deadline_secs) - pending_signal_age();
+        saver().clock().now() + from_seconds(*options_.saving.deadline_secs) - pending_signal_age();
   return *deadline_;
 }
 
 bool CheckpointSaverHook::is_left_to_the_end(int64_t step) const {
-  if (!options_.deadline_secs || deadline_ || pending_signal() == 0) return false;
+  if (!options_.saving.deadline_secs || deadline_ || pending_signal() == 0) return false;
   log_info(fmt::format("the checkpoint of step {} is left to the end: received {}", step,
                        signal_name(pending_signal())));
   return true;
@@ -437,7 +431,8 @@ bool CheckpointSaverHook::deliver_finished(Session& session) {
       // Thrown even if a later save succeeds.
       // So is an error of the state, which every later save would meet.
       if (writing_ == Writing::kInBackground &&
-          (options_.on_save_error == SaveErrorPolicy::kStop || ticket.fault() == SaveFault::kState))
+          (options_.saving.on_error == SaveErrorPolicy::kStop ||
+           ticket.fault() == SaveFault::kState))
         untold_error_ = last_error_;
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
       continue;

@@ -9,11 +9,10 @@
 
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/layout/checkpoint_basename.h"
-#include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
-#include "crochet/hooks/metric_source.h"
+#include "crochet/hooks/saving_options.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/monitor/scaffold.h"
@@ -39,25 +38,10 @@ struct CheckpointSaverHookOptions {
   // Its saver is used; it is looked up at each save.
   std::shared_ptr<Scaffold> scaffold = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
-  // For SaverOptions::keep_best: recorded with the checkpoint of the step that they belong to, even
-  // if they arrive later. If keep_best names a value of the graph, that value is recorded without
-  // being listed here.
-  std::vector<MetricSource> metrics = {};
+  SavingOptions saving = {};
   // The most steps that one run makes. Unset: not known, and with save_steps the step is read after
   // each run; the engine makes a run of its own for that.
   std::optional<int64_t> steps_per_run = {};
-  // For AsyncCheckpointSaverHook: CheckpointSaverHook's saves never overlap, and it throws errors.
-  SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
-  SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
-  // For checkpoints that cannot be written into checkpoint_dir; they are found there again: see
-  // SaverOptions. Locked like checkpoint_dir. Default: the saver's.
-  std::string fallback_dir = {};
-  // Whether to lock checkpoint_dir and fallback_dir, so that a second run in one of them is an
-  // error. false only for a file system that has no locks: then nothing else may write there.
-  bool lock_directory = true;
-  // The longest that ending may take, from the signal that asks for it or else from the start of
-  // the end: the last save is started only if it is expected to finish in time. Default: no limit.
-  std::optional<double> deadline_secs = {};
   // Receives the figures of each save. Default: the writer of checkpoint_dir.
   std::shared_ptr<SummaryWriter> summary_writer = {};
   // The machine's if null. Not owned.
@@ -81,9 +65,9 @@ struct CheckpointSaverHookOptions {
 // TensorBoard gets two curves, in a group that it shows last: "~checkpoint/seconds" and
 // "~checkpoint/blocked_seconds".
 //
-// With deadline_secs = T, a save that is due after the signal that asks to end is left to the end.
-// The last one is started only if it is expected, from the time earlier ones took, to finish within
-// T seconds of the signal, or else of the start of the end; otherwise end() throws a
+// With saving.deadline_secs = T, a save that is due after the signal that asks to end is left to
+// the end. The last one is started only if it is expected, from the time earlier ones took, to
+// finish within T seconds of the signal, or else of the start of the end; otherwise end() throws a
 // DeadlineExceededError that names the step and the last published checkpoint. A save that has
 // started is finished, however long it takes; AsyncCheckpointSaverHook does not wait for it.
 //

@@ -155,10 +155,11 @@ TEST_F(CheckpointSaverHookTest, RejectsTwoMetricsOfOneName) {
   const MetricSource loss = {.name = "loss", .newest = [] { return std::optional<MetricPoint>(); }};
   EXPECT_THAT(
       [&] {
-        CheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .metrics = {loss, loss}});
+        CheckpointSaverHook(
+            {.checkpoint_dir = "d", .save_steps = 1, .saving = {.metrics = {loss, loss}}});
       },
       ThrowsMessage<InvalidArgumentError>(
-          "CheckpointSaverHook: metrics has two metrics \"loss\": give each its own name"));
+          "CheckpointSaverHook: saving.metrics has two metrics \"loss\": give each its own name"));
 }
 
 // BH-34: at creation, then every two steps, and at the end.

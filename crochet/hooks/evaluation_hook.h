@@ -77,7 +77,7 @@ struct EvaluationHookOptions {
 // the run as one of a step does, except OutOfRangeError and StopIteration: the end of the
 // evaluation's data must not look like the end of training.
 //
-// In a run with a group (LoopOptions::group), every rank evaluates after the same steps, so that an
+// In a run with a group (RankOptions::group), every rank evaluates after the same steps, so that an
 // evaluation may use all of them; only the chief logs and writes. Ranks have different clocks:
 // every_n_secs is refused there.
 class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {

@@ -25,7 +25,7 @@ struct GlobalStepWaiterHookOptions {
 //
 //   GlobalStepWaiterHook(staggered_start_step(task, /*k=*/100))
 //
-// In a run with a group (LoopOptions::group) it does not wait: the ranks make each step together.
+// In a run with a group (RankOptions::group) it does not wait: the ranks make each step together.
 //
 // If the session's coordinator or a signal asks to stop meanwhile, the worker ends
 // cleanly without a run: the request is passed on and StopIteration is thrown.

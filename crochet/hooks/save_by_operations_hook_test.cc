@@ -66,14 +66,17 @@ class SaveByOperationsTest : public testing::Test {
   // Saves each step.
   std::shared_ptr<Hook> train(int64_t last_step, SaveErrorPolicy on_save_error,
                               const std::string& fallback_dir = "") {
-    auto saver = std::make_shared<Saver>(SaverOptions{
-        .writer = StateWriter::kGraph, .max_to_keep = 0, .files = &files_, .clock = &clock_});
-    auto hook = std::make_shared<Hook>(CheckpointSaverHookOptions{.checkpoint_dir = "d",
-                                                                  .save_steps = 1,
-                                                                  .saver = saver,
-                                                                  .on_save_error = on_save_error,
-                                                                  .fallback_dir = fallback_dir,
-                                                                  .clock = &clock_});
+    auto saver = std::make_shared<Saver>(SaverOptions{.writer = StateWriter::kGraph,
+                                                      .max_to_keep = 0,
+                                                      .fallback_dir = fallback_dir,
+                                                      .files = &files_,
+                                                      .clock = &clock_});
+    auto hook =
+        std::make_shared<Hook>(CheckpointSaverHookOptions{.checkpoint_dir = "d",
+                                                          .save_steps = 1,
+                                                          .saver = saver,
+                                                          .saving = {.on_error = on_save_error},
+                                                          .clock = &clock_});
     MonitoredSession session(
         std::make_unique<ChiefSessionCreator>(
             graph_, ChiefSessionCreatorOptions{.scaffold = std::make_shared<Scaffold>(

@@ -47,10 +47,14 @@ class SaveDeadlineHookTest : public testing::Test {
   SaveDeadlineHookTest() { use_clock(clock_); }
   ~SaveDeadlineHookTest() override { set_pending_signal(0); }
 
-  void use_clock(Clock& clock) {
+  void use_clock(Clock& clock, const std::string& fallback_dir = "") {
     run_clock_ = &clock;
-    saver_ =
-        std::make_shared<Saver>(SaverOptions{.max_to_keep = 0, .files = &files_, .clock = &clock});
+    saver_ = std::make_shared<Saver>(SaverOptions{
+        .max_to_keep = 0, .fallback_dir = fallback_dir, .files = &files_, .clock = &clock});
+  }
+  void begin_with_fallback(const std::string& fallback_dir) {
+    use_clock(clock_, fallback_dir);
+    begin({.save_steps = 2});
   }
   // Begins a run with a hook of these options.
   void begin(CheckpointSaverHookOptions options) {
@@ -144,7 +148,7 @@ class SaveDeadlineHookTest : public testing::Test {
 };
 
 TEST_F(SaveDeadlineHookTest, EndsInTimeAndNamesWhatIsLost) {
-  begin({.save_steps = 2, .deadline_secs = 25});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 25}});
   hold_data_files();
   train(2);
   gate_.wait_for_waiting();
@@ -162,7 +166,7 @@ TEST_F(SaveDeadlineHookTest, EndsInTimeAndNamesWhatIsLost) {
 }
 
 TEST_F(SaveDeadlineHookTest, TheWritingThreadOutlivesTheHook) {
-  begin({.save_steps = 2, .deadline_secs = 25});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 25}});
   hold_data_files();
   train(2);
   gate_.wait_for_waiting();
@@ -174,7 +178,7 @@ TEST_F(SaveDeadlineHookTest, TheWritingThreadOutlivesTheHook) {
 }
 
 TEST_F(SaveDeadlineHookTest, AFailedRunWaitsNoLongerThanTheDeadline) {
-  begin({.save_steps = 2, .deadline_secs = 25});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 25}});
   hold_data_files();
   train(2);
   gate_.wait_for_waiting();
@@ -190,7 +194,7 @@ TEST_F(SaveDeadlineHookTest, SavesTheLastStepIfThereIsTime) {
   files_.on_create([this](const std::string& path) {
     if (is_data(path)) standing_clock_.advance(10s);
   });
-  begin({.save_steps = 2, .deadline_secs = 20});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 20}});
   train(2);
   wait_for_saves(2);
   train();
@@ -204,7 +208,7 @@ TEST_F(SaveDeadlineHookTest, DoesNotStartASaveItCannotFinish) {
   files_.on_create([this](const std::string& path) {
     if (is_data(path)) standing_clock_.advance(10s);
   });
-  begin({.save_steps = 2, .deadline_secs = 14});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 14}});
   train(2);
   wait_for_saves(2);
   train();
@@ -219,7 +223,7 @@ TEST_F(SaveDeadlineHookTest, DoesNotStartASaveItCannotFinish) {
 
 TEST_F(SaveDeadlineHookTest, FinishesTheRunningSaveFirst) {
   use_clock(standing_clock_);
-  begin({.save_steps = 2, .deadline_secs = 20});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 20}});
   hold_data_files();
   train(3);
   std::thread opener([this] {
@@ -234,7 +238,7 @@ TEST_F(SaveDeadlineHookTest, FinishesTheRunningSaveFirst) {
 }
 
 TEST_F(SaveDeadlineHookTest, AfterTheSignalSavesOnlyAtTheEnd) {
-  begin({.save_steps = 2, .deadline_secs = 25});
+  begin({.save_steps = 2, .saving = {.deadline_secs = 25}});
   set_pending_signal(15);
   train(5);
   EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: received SIGTERM"));
@@ -242,7 +246,7 @@ TEST_F(SaveDeadlineHookTest, AfterTheSignalSavesOnlyAtTheEnd) {
 }
 
 TEST_F(SaveDeadlineHookTest, ASignalEndsTheWaitForTheRunningSave) {
-  begin({.save_steps = 1, .deadline_secs = 25});
+  begin({.save_steps = 1, .saving = {.deadline_secs = 25}});
   hold_data_files();
   train();
   std::thread signaller([this] {
@@ -257,7 +261,8 @@ TEST_F(SaveDeadlineHookTest, ASignalEndsTheWaitForTheRunningSave) {
 }
 
 TEST_F(SaveDeadlineHookTest, NamesEveryUnfinishedSave) {
-  begin({.save_steps = 1, .overlap = SaveOverlapPolicy::kNewestWins, .deadline_secs = 25});
+  begin({.save_steps = 1,
+         .saving = {.overlap = SaveOverlapPolicy::kNewestWins, .deadline_secs = 25}});
   hold_data_files();
   train();
   gate_.wait_for_waiting();
@@ -272,7 +277,7 @@ TEST_F(SaveDeadlineHookTest, NamesEveryUnfinishedSave) {
 }
 
 TEST_F(SaveDeadlineHookTest, TheSynchronousHookSavesTheLastStepIfThereIsTime) {
-  begin_synchronous({.save_steps = 2, .deadline_secs = 20});
+  begin_synchronous({.save_steps = 2, .saving = {.deadline_secs = 20}});
   train(3);
   session_->close();
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2", "d/model.ckpt-3"));
@@ -280,7 +285,7 @@ TEST_F(SaveDeadlineHookTest, TheSynchronousHookSavesTheLastStepIfThereIsTime) {
 }
 
 TEST_F(SaveDeadlineHookTest, TheSynchronousHookDoesNotStartASaveItCannotFinish) {
-  begin_synchronous({.save_steps = 2, .deadline_secs = 14});
+  begin_synchronous({.save_steps = 2, .saving = {.deadline_secs = 14}});
   train(3);
   EXPECT_THAT([&] { session_->close(); },
               ThrowsMessage<DeadlineExceededError>(
@@ -292,7 +297,7 @@ TEST_F(SaveDeadlineHookTest, TheSynchronousHookDoesNotStartASaveItCannotFinish) 
 }
 
 TEST_F(SaveDeadlineHookTest, AfterTheSignalTheSynchronousHookSavesOnlyAtTheEnd) {
-  begin_synchronous({.save_steps = 2, .deadline_secs = 25});
+  begin_synchronous({.save_steps = 2, .saving = {.deadline_secs = 25}});
   set_pending_signal(15);
   train(5);
   EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: received SIGTERM"));
@@ -310,9 +315,9 @@ TEST_F(SaveDeadlineHookTest, WithoutADeadlineTheSynchronousHookSavesAfterTheSign
 }
 
 TEST_F(SaveDeadlineHookTest, RejectsANegativeDeadline) {
-  EXPECT_THROW(
-      AsyncCheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .deadline_secs = -1}),
-      InvalidArgumentError);
+  EXPECT_THROW(AsyncCheckpointSaverHook(
+                   {.checkpoint_dir = "d", .save_steps = 1, .saving = {.deadline_secs = -1}}),
+               InvalidArgumentError);
 }
 
 TEST_F(SaveDeadlineHookTest, WritesTheFiguresOfEachSave) {
@@ -362,7 +367,7 @@ TEST_F(SaveDeadlineHookTest, WritesCurvesToTheGivenWriter) {
 
 TEST_F(SaveDeadlineHookTest, ANewerSaveEndsThePauseBeforeARetry) {
   use_clock(standing_clock_);
-  begin({.save_steps = 1, .overlap = SaveOverlapPolicy::kWait});
+  begin({.save_steps = 1, .saving = {.overlap = SaveOverlapPolicy::kWait}});
   break_disk();
   train();
   standing_clock_.wait_for_sleepers();
@@ -375,7 +380,7 @@ TEST_F(SaveDeadlineHookTest, ANewerSaveEndsThePauseBeforeARetry) {
 
 TEST_F(SaveDeadlineHookTest, SkipsASaveWhileAnotherAwaitsARetry) {
   use_clock(standing_clock_);
-  begin({.save_steps = 1, .overlap = SaveOverlapPolicy::kSkip});
+  begin({.save_steps = 1, .saving = {.overlap = SaveOverlapPolicy::kSkip}});
   break_disk();
   train();
   standing_clock_.wait_for_sleepers();
@@ -392,7 +397,7 @@ TEST_F(SaveDeadlineHookTest, SkipsASaveWhileAnotherAwaitsARetry) {
 }
 
 TEST_F(SaveDeadlineHookTest, WritesIntoTheFallbackDirectoryIfTheFirstOneFails) {
-  begin({.save_steps = 2, .fallback_dir = "e"});
+  begin_with_fallback("e");
   EXPECT_EQ(files_.try_lock("e/.lock"), nullptr);  // Locked by this run.
   files_.on_create([](const std::string& path) {
     if (path.starts_with("d/") && is_data(path))
@@ -404,7 +409,7 @@ TEST_F(SaveDeadlineHookTest, WritesIntoTheFallbackDirectoryIfTheFirstOneFails) {
   EXPECT_EQ(hook_->statistics().saved_elsewhere, 1);
   EXPECT_NE(files_.try_lock("e/.lock"), nullptr);
   heal_disk();
-  begin({.save_steps = 2, .fallback_dir = "e"});
+  begin_with_fallback("e");
   EXPECT_EQ(session_->current_step(), 2);
   session_->close();
   EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");  // Back in the checkpoint directory.
@@ -414,19 +419,19 @@ TEST_F(SaveDeadlineHookTest, RemovesWhatAKilledSaveLeftInTheFallbackDirectory) {
   files_.create_directories("e");
   const char* const left = "e/model.ckpt-9.data-00000-of-00001";
   files_.create(left)->close();
-  begin({.save_steps = 2, .fallback_dir = "e"});
+  begin_with_fallback("e");
   EXPECT_FALSE(files_.exists(left));
   session_->close();
 }
 
 TEST_F(SaveDeadlineHookTest, RejectsTheCheckpointDirectoryAsFallbackDirectory) {
-  EXPECT_THROW(begin({.save_steps = 2, .fallback_dir = "d"}), InvalidArgumentError);
+  EXPECT_THROW(begin_with_fallback("d"), InvalidArgumentError);
 }
 
 TEST_F(SaveDeadlineHookTest, TrainsIfTheFallbackDirectoryCannotBeLocked) {
   std::unique_ptr<WritableFile> file = files_.create("e");  // Not a directory.
   file->close();
-  begin({.save_steps = 2, .fallback_dir = "e"});
+  begin_with_fallback("e");
   train(2);
   session_->close();
   EXPECT_TRUE(log_.contains("the fallback directory for checkpoints cannot be used now"));

@@ -59,10 +59,9 @@ class ChangedModuleTest : public testing::Test {
   using Track = std::function<void(Loop& loop)>;
 
   LoopOptions options(RestoreOptions restore = {}) {
-    return {.checkpoint_dir = directory_,
+    return {.checkpoint = {.dir = directory_},
             .restore = std::move(restore),
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .files = &files_};
   }
   void save(

@@ -120,13 +120,10 @@ class DeviceTraining {
   // Saves after each step. Returns how many tensors have, in a checkpoint, other values than they
   // had when the step that follows began.
   int count_torn(const std::function<void()>& update, bool checks = false) {
-    Loop loop({.checkpoint_dir = "run",
-               .save_checkpoint_steps = 1,
-               .saving_listeners = {listener},
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
+    Loop loop({.checkpoint = {.dir = "run", .every_steps = 1, .listeners = {listener}},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = kSteps})},
-               .check_torn_snapshots = checks,
+               .debug = {.check_torn_snapshots = checks},
                .files = &files});
     GraphOfLoop of_loop;
     loop.track("graph", of_loop);
@@ -275,9 +272,8 @@ TEST_F(DeviceCopiesTest, AreRestored) {
   MemoryFileSystem files;
   const auto run = [&](DeviceNet& net, int64_t last_step) {
     torch::optim::Adam adam(net->parameters(), 0.01);
-    Loop loop({.checkpoint_dir = "run",
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
+    Loop loop({.checkpoint = {.dir = "run"},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = last_step})},
                .files = &files});
     loop.track("net", net);

@@ -40,11 +40,8 @@ class FrozenLayersTest : public testing::Test {
   // Trains, and saves each step; `change` is called in each step, with its number.
   void train(const std::function<void(int64_t step)>& change) {
     torch::optim::Adam adam(head_parameters());
-    Loop loop({.checkpoint_dir = "run",
-               .save_checkpoint_steps = 1,
-               .max_to_keep = 0,
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
+    Loop loop({.checkpoint = {.dir = "run", .every_steps = 1, .saver = {.max_to_keep = 0}},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = kLastStep})},
                .files = &files_});
     libtorch::track_all(loop, {.model = *net_, .optimizer = adam});
@@ -113,9 +110,8 @@ TEST_F(FrozenLayersTest, AreWrittenAgainAfterARestore) {
   train([](int64_t) {});
   for (torch::Tensor& parameter : net_->frozen->parameters()) parameter.data().zero_();
   torch::optim::Adam adam(head_parameters());
-  Loop loop({.checkpoint_dir = "run",
-             .save_checkpoint_steps = 1,
-             .save_summaries_steps = 0,
+  Loop loop({.checkpoint = {.dir = "run", .every_steps = 1},
+             .summaries = {.every_steps = 0},
              .hooks = {StopAtStepHook({.last_step = kLastStep + 2})},
              .files = &files_});
   libtorch::track_all(loop, {.model = *net_, .optimizer = adam});

@@ -28,10 +28,9 @@ using testing::HasSubstr;
 class ModuleStateTest : public testing::Test {
  protected:
   LoopOptions options(RestoreOptions restore = {}) {
-    return {.checkpoint_dir = "run",
+    return {.checkpoint = {.dir = "run"},
             .restore = std::move(restore),
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .files = &files_};
   }
   void save(torch::nn::Module& net) {
@@ -112,7 +111,7 @@ TEST_F(ModuleStateTest, ResumesGradientAccumulationExactly) {
     TestNet net;
     torch::optim::Adam adam(net->parameters(), 0.01);
     LoopOptions own = options();
-    own.checkpoint_dir = directory;
+    own.checkpoint.dir = directory;
     own.hooks = {StopAtStepHook({.last_step = last_step})};
     Loop loop(own);
     libtorch::track_all(loop, {.model = net, .optimizer = adam});
@@ -208,7 +207,7 @@ TEST_F(ModuleStateTest, BeginsANewTrainingWithoutTheModesOfTheFormer) {
   save(*saved);
   net->first->weight.set_requires_grad(false);
   LoopOptions own = options({.from = "run", .only = {"net/*"}});
-  own.checkpoint_dir = "new";
+  own.checkpoint.dir = "new";
   own.hooks = {StopAtStepHook({.last_step = 1})};
   Loop loop(own);
   loop.track("net", net);

@@ -44,10 +44,8 @@ class ResumeTest : public testing::TestWithParam<std::string> {
   float train(const std::string& directory, int64_t last_step, uint64_t seed) {
     torch::manual_seed(seed);
     TestTraining training(GetParam());
-    Loop loop({.checkpoint_dir = directory,
-               .save_checkpoint_steps = 2,
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
+    Loop loop({.checkpoint = {.dir = directory, .every_steps = 2},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = last_step})},
                .files = &files_});
     libtorch::track_all(loop, {.model = training.net,

@@ -36,9 +36,8 @@ class TrackOptimizerTest : public testing::Test {
     optimizer.step();
   }
   LoopOptions options() {
-    return {.checkpoint_dir = "run",
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run"},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .files = &files_};
   }
   void save(torch::nn::Linear& net, torch::optim::Optimizer& optimizer) {
@@ -288,7 +287,7 @@ class UnfreezingTest : public TrackOptimizerTest {
     torch::nn::Linear net(2, 1);
     torch::optim::SGD sgd({net->bias}, torch::optim::SGDOptions(0.1).momentum(0.9));
     LoopOptions own = options();
-    own.checkpoint_dir = directory;
+    own.checkpoint.dir = directory;
     own.hooks = {StopAtStepHook({.last_step = last_step})};
     Loop loop(own);
     loop.track("net", net);
@@ -393,7 +392,7 @@ TEST_F(TrackOptimizerTest, RestoresTheStateThatPythonSaved) {
                                 "python/state/" + std::to_string(i) + "/" + field});
   restore.rename.push_back({"optimizer/param_groups/0/lr", "python/param_groups/0/lr"});
   LoopOptions own = options();
-  own.checkpoint_dir = "new";
+  own.checkpoint.dir = "new";
   own.restore = restore;
   Loop loop(own);
   loop.track("net", net_);

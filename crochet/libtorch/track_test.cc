@@ -42,9 +42,8 @@ class TrackTest : public testing::Test {
   using Track = std::function<void(Loop& loop)>;
 
   LoopOptions options() {
-    return {.checkpoint_dir = directory_,
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = directory_},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .files = &files_};
   }
   // Saves what is tracked after one step.
@@ -244,7 +243,7 @@ TEST_F(TrackTest, NamesABufferThatIsMadeOnlyInTheFirstStep) {
   // As the error advises.
   LoopOptions allowed = options();
   allowed.restore.allow_surplus = {"net/table"};
-  allowed.save_checkpoint_steps = 1;
+  allowed.checkpoint.every_steps = 1;
   allowed.hooks = {StopAtStepHook({.last_step = 3})};
   {
     Loop loop(allowed);
@@ -516,7 +515,7 @@ TEST_F(TrackTest, PutsBackWhatValuesDraw) {
   const auto train = [&](const char* directory, bool is_logged) {
     torch::manual_seed(7);
     LoopOptions options = this->options();
-    options.checkpoint_dir = directory;
+    options.checkpoint.dir = directory;
     options.hooks = {StopAtStepHook({.last_step = 5})};
     if (is_logged)
       options.hooks.push_back(LoggingTensorHook({.tensors = {"noise"}, .every_n_iter = 1}));
@@ -673,7 +672,7 @@ TEST_F(TrackTest, TracksGeneratorsOfEachRank) {
   EXPECT_THAT(stored_names(), testing::Contains("generators/cpu"));
   directory_ = "of a group";
   LoopOptions of_group = options();
-  of_group.group = std::make_shared<SingleGroup>();
+  of_group.ranks.group = std::make_shared<SingleGroup>();
   Loop loop(of_group);
   track(loop);
   EXPECT_EQ(loop.save(), "of a group/model.ckpt-0");

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/io/file_system.h"
-#include "crochet/run/restore_options.h"
 
 namespace torch::nn {
 class Module;

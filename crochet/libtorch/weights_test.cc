@@ -142,7 +142,7 @@ TEST_F(WeightsTest, LoadsAPartOfANestedFileOfPython) {
 
 TEST_F(WeightsTest, LoadsTheModelOfARun) {
   GoldenNet net, read;
-  Loop loop({.checkpoint_dir = "runs/net",
+  Loop loop({.checkpoint = {.dir = "runs/net"},
              .hooks = {StopAtStepHook({.last_step = 1})},
              .files = &files_});
   loop.track("model", net);

@@ -26,9 +26,9 @@ namespace crochet::inline v0::libtorch {
 //
 // Tensors on devices have a fence of their own, which uses the same observer.
 //
-// before_raw_write() announces the first and the last kind. LoopOptions::check_torn_snapshots finds
-// such writes; a save that finds one is not published, and from then on tensors are copied between
-// the steps. A storage may be given other memory: a snapshot keeps what it reads.
+// before_raw_write() announces the first and the last kind. DebugOptions::check_torn_snapshots
+// finds such writes; a save that finds one is not published, and from then on tensors are copied
+// between the steps. A storage may be given other memory: a snapshot keeps what it reads.
 class CROCHET_EXPORT OperatorFence : public local::WriteFence {
  public:
   // The one of a graph.

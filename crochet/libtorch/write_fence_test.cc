@@ -115,11 +115,10 @@ class OperatorFenceTest : public testing::TestWithParam<std::string> {
     const auto optimizer = make_optimizer(GetParam(), net->parameters());
     fence_ = std::make_shared<LateFence>(announces);
     FenceForGraph first{fence_};
-    Loop loop({.checkpoint_dir = "run",
-               .save_checkpoint_steps = 1,
-               .saving_listeners = {std::make_shared<ClosingListener>(fence_)},
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
+    Loop loop({.checkpoint = {.dir = "run",
+                              .every_steps = 1,
+                              .listeners = {std::make_shared<ClosingListener>(fence_)}},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = kLastStep})},
                .files = &files_});
     loop.track("fence", first);
@@ -178,11 +177,10 @@ int count_torn_by_pointer(bool announces) {
   torch::nn::Linear net(64, 64);
   const auto fence = std::make_shared<LateFence>(true);
   FenceForGraph first{fence};
-  Loop loop({.checkpoint_dir = "run",
-             .save_checkpoint_steps = 1,
-             .saving_listeners = {std::make_shared<ClosingListener>(fence)},
-             .save_summaries_steps = 0,
-             .log_step_count_steps = 0,
+  Loop loop({.checkpoint = {.dir = "run",
+                            .every_steps = 1,
+                            .listeners = {std::make_shared<ClosingListener>(fence)}},
+             .summaries = {.every_steps = 0, .count_every_steps = 0},
              .hooks = {StopAtStepHook({.last_step = kLastStep})},
              .files = &files});
   loop.track("fence", first);
@@ -277,12 +275,11 @@ TEST_P(ExchangedMemoryTest, TearsNoSnapshot) {
   torch::nn::Linear net(64, 64);
   const auto fence = std::make_shared<LateFence>(true);
   FenceForGraph first{fence};
-  Loop loop({.checkpoint_dir = "run",
-             .save_checkpoint_steps = 1,
-             .saving_listeners = {std::make_shared<ClosingListener>(fence)},
-             .max_to_keep = 0,
-             .save_summaries_steps = 0,
-             .log_step_count_steps = 0,
+  Loop loop({.checkpoint = {.dir = "run",
+                            .every_steps = 1,
+                            .listeners = {std::make_shared<ClosingListener>(fence)},
+                            .saver = {.max_to_keep = 0}},
+             .summaries = {.every_steps = 0, .count_every_steps = 0},
              .hooks = {StopAtStepHook({.last_step = kLastStep})},
              .files = &files});
   loop.track("fence", first);
@@ -303,14 +300,11 @@ TEST_P(ExchangedMemoryTest, TearsNoSnapshot) {
 class UnseenWritesTest : public testing::Test {
  protected:
   void run(bool checks) {
-    LoopOptions options{.checkpoint_dir = "run",
-                        .save_checkpoint_steps = 1,
-                        .max_to_keep = 0,
-                        .save_summaries_steps = 0,
-                        .log_step_count_steps = 0,
+    LoopOptions options{.checkpoint = {.dir = "run", .every_steps = 1, .saver = {.max_to_keep = 0}},
+                        .summaries = {.every_steps = 0, .count_every_steps = 0},
                         .hooks = {StopAtStepHook({.last_step = kLastStep})},
                         .files = &files_};
-    options.check_torn_snapshots = checks;
+    options.debug.check_torn_snapshots = checks;
     torch::nn::Linear net(256, 256);
     torch::nn::init::zeros_(net->weight);
     const auto fence = std::make_shared<LateFence>(true);

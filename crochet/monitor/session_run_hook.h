@@ -139,7 +139,7 @@ class CROCHET_EXPORT SessionRunHook {
 
   // Why the state that was restored needs no further step, by this hook's own state; unset if it
   // does. Called after after_create_session. In a Loop, such a run makes no step, unless
-  // LoopOptions::continue_finished is set.
+  // EndOptions::continue_finished is set.
   virtual std::optional<StopRequest> finished() const { return std::nullopt; }
 
   // What this hook does in the background now, for a line of progress: "saving step 200". Empty:

@@ -37,11 +37,11 @@ class AbandonedPointsTest : public testing::Test {
     const auto patience = std::make_shared<EarlyStoppingHook>(
         stop_if_no_decrease_hook(error, 1000, EarlyStoppingOptions{.run_every_steps = 1}));
     int64_t count = 0;
-    Loop loop({.checkpoint_dir = "run",
+    Loop loop({.checkpoint = {.dir = "run",
+                              .every_steps = 5,
+                              .saving = {.metrics = {error}},
+                              .saver = {.max_to_keep = 0}},
                .restore = {.which = std::move(which)},
-               .save_checkpoint_steps = 5,
-               .checkpoint_metrics = {error},
-               .max_to_keep = 0,
                .hooks = {patience, StopAtStepHook({.last_step = last_step})},
                .files = &files_,
                .clock = &clock_});

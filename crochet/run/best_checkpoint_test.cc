@@ -35,10 +35,9 @@ class BestCheckpointTest : public testing::Test {
  protected:
   // Saves every 10 steps, and at the end; the loss is lowest at step 40.
   LoopOptions options(int64_t last_step) {
-    return {.checkpoint_dir = "d",
-            .save_checkpoint_steps = 10,
-            .max_to_keep = 1,
-            .keep_best = KeepBest{"loss", 1},
+    return {.checkpoint = {.dir = "d",
+                           .every_steps = 10,
+                           .saver = {.max_to_keep = 1, .keep_best = KeepBest{"loss", 1}}},
             .hooks = {StopAtStepHook({.last_step = last_step})},
             .files = &files_,
             .clock = &clock_};
@@ -71,8 +70,8 @@ TEST_F(BestCheckpointTest, KeepsTheBestByAScalarOfTheLoop) {
 
 TEST_F(BestCheckpointTest, KeepsTheBestIfSavesAreDueBySeconds) {
   LoopOptions every_run = options(12);
-  every_run.save_checkpoint_steps = {};
-  every_run.save_checkpoint_secs = 1e-9;
+  every_run.checkpoint.every_steps = {};
+  every_run.checkpoint.every_secs = 1e-9;
   Loop loop(std::move(every_run));
   loop.track("x", x_);
   loop.scalar("loss", [this] { return std::abs(x_ - 7); });
@@ -97,8 +96,8 @@ TEST_F(BestCheckpointTest, KeepsTheBestByAnEvaluation) {
                                    return Metrics{{"score", -std::abs(x_ - 30)}};
                                  },
                              .clock = &clock_});
-  evaluated.keep_best = KeepBest{"score", 1, Better::kHigher};
-  evaluated.checkpoint_metrics = {evaluation.metric("score")};
+  evaluated.checkpoint.saver.keep_best = KeepBest{"score", 1, Better::kHigher};
+  evaluated.checkpoint.saving.metrics = {evaluation.metric("score")};
   evaluated.hooks.emplace_back(std::move(evaluation));
   run(std::move(evaluated));
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-30", "d/model.ckpt-70"));
@@ -107,12 +106,13 @@ TEST_F(BestCheckpointTest, KeepsTheBestByAnEvaluation) {
 // As with an evaluator in another process: the metric of step n is known when n + 10 is saved.
 TEST_F(BestCheckpointTest, ALateMetricBelongsToItsOwnStep) {
   LoopOptions late = options(70);
-  late.max_to_keep = 2;
-  late.checkpoint_metrics = {{"loss", [this]() -> std::optional<MetricPoint> {
-                                const auto step = static_cast<int64_t>(x_) - 10;
-                                if (step < 0) return std::nullopt;
-                                return MetricPoint{step, std::abs(static_cast<double>(step) - 30)};
-                              }}};
+  late.checkpoint.saver.max_to_keep = 2;
+  late.checkpoint.saving.metrics = {
+      {"loss", [this]() -> std::optional<MetricPoint> {
+         const auto step = static_cast<int64_t>(x_) - 10;
+         if (step < 0) return std::nullopt;
+         return MetricPoint{step, std::abs(static_cast<double>(step) - 30)};
+       }}};
   run(std::move(late));
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-30", "d/model.ckpt-60", "d/model.ckpt-70"));
   EXPECT_EQ(metrics(60), (std::map<std::string, double>{{"loss", 30}}));
@@ -171,7 +171,7 @@ TEST_F(BestCheckpointTest, RecordsTheMetricOfARequestedSave) {
 
 TEST_F(BestCheckpointTest, WarnsAboutAnUnknownMetric) {
   LoopOptions unknown = options(20);
-  unknown.keep_best = KeepBest{"f1", 1};
+  unknown.checkpoint.saver.keep_best = KeepBest{"f1", 1};
   run(std::move(unknown));
   EXPECT_TRUE(log_.contains("keep_best: no metric \"f1\""));
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-20"));
@@ -181,13 +181,13 @@ TEST_F(BestCheckpointTest, RejectsMetricsThatItCannotRecord) {
   const auto nothing = [] { return std::optional<MetricPoint>(); };
   const auto refuses = [&](const std::vector<MetricSource>& metrics, const char* message) {
     LoopOptions refused = options(20);
-    refused.checkpoint_metrics = metrics;
+    refused.checkpoint.saving.metrics = metrics;
     EXPECT_THAT([&] { run(std::move(refused)); }, ThrowsMessage<InvalidArgumentError>(message));
   };
-  refuses({{"", nothing}}, "checkpoint_metrics has a metric without a name");
-  refuses({{"f1"}}, "checkpoint_metrics has a metric \"f1\" without a source");
+  refuses({{"", nothing}}, "LoopOptions: checkpoint.saving.metrics has a metric without a name");
+  refuses({{"f1"}}, "LoopOptions: checkpoint.saving.metrics has a metric \"f1\" without a source");
   refuses({{"f1", nothing}, {"loss", nothing}, {"f1", nothing}},
-          "checkpoint_metrics has two metrics \"f1\": give each its own name");
+          "LoopOptions: checkpoint.saving.metrics has two metrics \"f1\": give each its own name");
 }
 
 TEST_F(BestCheckpointTest, ReportsRestoredAndRefusedCheckpoints) {

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
-#include "crochet/base/error.h"
 #include "crochet/base/internal/rehearsal.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/rank_saves.h"
@@ -20,63 +18,54 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-constexpr double kSaveCheckpointSecs = 600;
-constexpr int64_t kSaveSummariesSteps = 100;
+constexpr double kCheckpointSecs = 600;
+// By time, since steps may take microseconds or minutes.
+constexpr double kCurvesSecs = 2;
 // Fast loops would fill the screen otherwise.
 constexpr double kMinLogSecs = 10;
-constexpr int64_t kLogStepCountSteps = 100;
 
-template <typename T>
-std::optional<T> unless_off(const std::optional<T>& interval) {
-  return interval && *interval == 0 ? std::nullopt : interval;
-}
+struct Interval {
+  std::optional<int64_t> steps;
+  std::optional<double> secs;
+};
 
-// Of the options `<name>_steps` and `<name>_secs`.
-void check_interval(const std::string& name, const std::optional<int64_t>& steps,
-                    const std::optional<double>& secs) {
-  check_at_least(name + "_steps", steps, 0);
-  check_at_least(name + "_secs", secs, 0);
-  if (unless_off(steps) && unless_off(secs))
-    throw InvalidArgumentError(
-        fmt::format("{0}_steps is {1} and {0}_secs is {2}: at most one of them may be given", name,
-                    *steps, *secs));
+// Neither if it is off.
+Interval interval_of(Interval given, double default_secs) {
+  if (!given.steps && !given.secs) given.secs = default_secs;
+  if (given.steps == 0) given.steps.reset();
+  if (given.secs == 0) given.secs.reset();
+  return given;
 }
 
 // Null if there is no directory for it.
-std::shared_ptr<SummaryWriter> summary_writer(const MonitoredTrainingSessionOptions& options) {
-  const std::string& directory =
-      options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir;
+std::shared_ptr<SummaryWriter> summary_writer(const TrainingRun& run) {
+  const std::string& directory = run.summaries.dir.empty() ? run.checkpoint.dir : run.summaries.dir;
   if (directory.empty()) return nullptr;
-  return SummaryWriter::for_directory(directory,
-                                      options.files ? *options.files : FileSystem::posix(),
-                                      options.clock ? *options.clock : Clock::real());
+  return SummaryWriter::for_directory(directory, run.files ? *run.files : FileSystem::posix(),
+                                      run.clock ? *run.clock : Clock::real());
 }
 
-void add_summary_hooks(const MonitoredTrainingSessionOptions& options,
-                       const std::shared_ptr<Scaffold>& scaffold, HookList& hooks) {
-  const auto writer = summary_writer(options);
+void add_summary_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,
+                       HookList& hooks) {
+  const auto writer = summary_writer(run);
   if (!writer) return;
-  std::optional<int64_t> count_steps = options.log_step_count_steps;
-  if (!count_steps && !options.log_step_count_secs) count_steps = kLogStepCountSteps;
-  const std::optional<double> count_secs = unless_off(options.log_step_count_secs);
-  count_steps = unless_off(count_steps);
+  const SummaryOptions& options = run.summaries;
+  const auto [count_steps, count_secs] =
+      interval_of({options.count_every_steps, options.count_every_secs}, kCurvesSecs);
   if (count_steps || count_secs)
     hooks.emplace_back(StepCounterHook({.every_n_steps = count_steps,
                                         .every_n_secs = count_secs,
                                         .summary_writer = writer,
                                         .min_log_secs = kMinLogSecs,
-                                        .clock = options.clock}));
-  std::optional<int64_t> steps = options.save_summaries_steps;
-  if (!steps && !options.save_summaries_secs) steps = kSaveSummariesSteps;
-  const std::optional<double> secs = unless_off(options.save_summaries_secs);
-  steps = unless_off(steps);
+                                        .clock = run.clock}));
+  const auto [steps, secs] = interval_of({options.every_steps, options.every_secs}, kCurvesSecs);
   if (!steps && !secs) return;
   hooks.emplace_back(SummarySaverHook({.save_steps = steps,
                                        .save_secs = secs,
                                        .summary_writer = writer,
                                        .scaffold = scaffold,
-                                       .at_end = options.save_summaries_at_end,
-                                       .clock = options.clock}));
+                                       .at_end = run.has_last_summaries,
+                                       .clock = run.clock}));
 }
 
 // A rehearsal ends the process soon after its save, which therefore is not left to a thread.
@@ -86,59 +75,47 @@ std::shared_ptr<CheckpointSaverHook> new_saver(CheckpointSaverHookOptions option
   return std::make_shared<AsyncCheckpointSaverHook>(std::move(options));
 }
 
-std::shared_ptr<CheckpointSaverHook> make_saver(const MonitoredTrainingSessionOptions& options,
+std::shared_ptr<CheckpointSaverHook> make_saver(const TrainingRun& run,
                                                 const std::shared_ptr<Scaffold>& scaffold,
-                                                std::optional<int64_t> steps_per_run,
                                                 bool is_rehearsal) {
-  std::optional<double> secs = options.save_checkpoint_secs;
-  if (!secs && !options.save_checkpoint_steps) secs = kSaveCheckpointSecs;
-  secs = unless_off(secs);
-  const std::optional<int64_t> steps = unless_off(options.save_checkpoint_steps);
-  if (options.checkpoint_dir.empty() || (!secs && !steps)) return nullptr;
-  return new_saver({.checkpoint_dir = options.checkpoint_dir,
+  const CheckpointOptions& options = run.checkpoint;
+  const auto [steps, secs] =
+      interval_of({options.every_steps, options.every_secs}, kCheckpointSecs);
+  if (options.dir.empty() || (!secs && !steps)) return nullptr;
+  return new_saver({.checkpoint_dir = options.dir,
                     .save_steps = steps,
                     .save_secs = secs,
-                    .checkpoint_basename = options.checkpoint_basename,
+                    .checkpoint_basename = options.basename,
                     .scaffold = scaffold,
-                    .listeners = options.saving_listeners,
-                    .metrics = options.checkpoint_metrics,
-                    .steps_per_run = steps_per_run,
-                    .overlap = options.save_overlap,
-                    .on_save_error = options.on_save_error,
-                    .lock_directory = options.lock_directory,
-                    .deadline_secs = options.deadline_secs,
-                    .summary_writer = summary_writer(options),
-                    .clock = options.clock},
+                    .listeners = options.listeners,
+                    .saving = options.saving,
+                    .steps_per_run = run.steps_per_run,
+                    .summary_writer = summary_writer(run),
+                    .clock = run.clock},
                    is_rehearsal);
 }
 
 }  // namespace
 
-HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
-                            const std::shared_ptr<Scaffold>& scaffold,
-                            const std::shared_ptr<GroupRun>& group_run,
-                            std::optional<int64_t> steps_per_run) {
-  check_interval("save_checkpoint", options.save_checkpoint_steps, options.save_checkpoint_secs);
-  check_interval("save_summaries", options.save_summaries_steps, options.save_summaries_secs);
-  check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
-  check_metrics("checkpoint_metrics", options.checkpoint_metrics);
+HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,
+                            const std::shared_ptr<GroupRun>& group_run) {
   HookList hooks;
   std::shared_ptr<CheckpointSaverHook> saver;
   const std::optional<Rehearsal> rehearsal = requested_rehearsal();
-  const bool is_chief = options.group ? options.group->is_chief() : options.is_chief;
+  const bool is_chief = run.ranks.group ? run.ranks.group->is_chief() : run.is_chief;
   if (is_chief) {
-    hooks = options.chief_only_hooks;
-    add_summary_hooks(options, scaffold, hooks);
-    saver = make_saver(options, scaffold, steps_per_run, rehearsal.has_value());
+    hooks = run.chief_only_hooks;
+    add_summary_hooks(run, scaffold, hooks);
+    saver = make_saver(run, scaffold, rehearsal.has_value());
     if (rehearsal) hooks.emplace_back(std::make_shared<RehearsalHook>(*rehearsal));
   }
   // In a cluster, each worker may have its own hooks that write.
-  const bool keeps_all = is_chief || !options.group;
-  for (const HookHandle& hook : options.hooks)
+  const bool keeps_all = is_chief || !run.ranks.group;
+  for (const HookHandle& hook : run.hooks)
     if (keeps_all || !hook->is_for_chief()) hooks.push_back(hook);
   if (saver) hooks.emplace_back(saver);
-  const auto ranks = RankState::find(options.graph);
-  if (options.group && ranks && ranks->is_shared())
+  const auto ranks = RankState::find(run.graph);
+  if (run.ranks.group && ranks && ranks->is_shared())
     hooks.emplace_back(std::make_shared<RankSavesHook>(group_run, scaffold));
   std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return hooks;

@@ -6,7 +6,7 @@
 
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
-#include "crochet/run/monitored_training_session.h"
+#include "crochet/run/training_run.h"
 
 namespace crochet::inline v0::internal {
 
@@ -14,12 +14,8 @@ class GroupRun;
 
 // The hooks of a run, in their order: the chief's own, steps per second and summaries (if there
 // is a directory for them), those of the user, the saver, and those that guard it. `group_run` may
-// be null if the hooks are not called. `steps_per_run` is the saver's.
-//
-// Throws: InvalidArgumentError for a negative interval, or two of a pair.
-HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
-                            const std::shared_ptr<Scaffold>& scaffold,
-                            const std::shared_ptr<GroupRun>& group_run,
-                            std::optional<int64_t> steps_per_run = {});
+// be null without a group. Throws: what the hooks' constructors throw.
+HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,
+                            const std::shared_ptr<GroupRun>& group_run);
 
 }  // namespace crochet::inline v0::internal

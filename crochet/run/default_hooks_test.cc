@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/base/error.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/final_ops_hook.h"
 #include "crochet/hooks/signal_hook.h"
@@ -19,10 +18,10 @@ using testing::IsEmpty;
 
 class DefaultHooksTest : public testing::Test {
  protected:
-  std::vector<std::string> names(const MonitoredTrainingSessionOptions& options) {
+  std::vector<std::string> names(const internal::TrainingRun& run) {
     std::vector<std::string> names;
     for (const HookHandle& hook :
-         internal::wire_default_hooks(options, std::make_shared<Scaffold>(), nullptr))
+         internal::wire_default_hooks(run, std::make_shared<Scaffold>(), nullptr))
       names.push_back(hook->name());
     return names;
   }
@@ -32,7 +31,7 @@ class DefaultHooksTest : public testing::Test {
 
 TEST_F(DefaultHooksTest, PutsTheSaverAfterTheUsersHooksAndSignalHooksLast) {
   EXPECT_THAT(names({.graph = graph_,
-                     .checkpoint_dir = "run",
+                     .checkpoint = {.dir = "run"},
                      .hooks = {SignalHook({SIGTERM}), FinalOpsHook("accuracy")}}),
               ElementsAre("StepCounterHook", "SummarySaverHook", "FinalOpsHook",
                           "AsyncCheckpointSaverHook", "SignalHook"));
@@ -40,7 +39,7 @@ TEST_F(DefaultHooksTest, PutsTheSaverAfterTheUsersHooksAndSignalHooksLast) {
 
 TEST_F(DefaultHooksTest, PutsTheChiefsOwnHooksFirst) {
   EXPECT_THAT(names({.graph = graph_,
-                     .checkpoint_dir = "run",
+                     .checkpoint = {.dir = "run"},
                      .hooks = {StopAtStepHook({.last_step = 1})},
                      .chief_only_hooks = {FinalOpsHook("accuracy")}}),
               ElementsAre("FinalOpsHook", "StepCounterHook", "SummarySaverHook", "StopAtStepHook",
@@ -50,10 +49,10 @@ TEST_F(DefaultHooksTest, PutsTheChiefsOwnHooksFirst) {
 TEST_F(DefaultHooksTest, GivesWorkersOnlyTheUsersHooks) {
   EXPECT_THAT(names({.graph = graph_,
                      .is_chief = false,
-                     .checkpoint_dir = "run",
+                     .checkpoint = {.dir = "run"},
+                     .summaries = {.dir = "logs"},
                      .hooks = {SignalHook({SIGTERM}), StopAtStepHook({.last_step = 1})},
-                     .chief_only_hooks = {FinalOpsHook("accuracy")},
-                     .summary_dir = "logs"}),
+                     .chief_only_hooks = {FinalOpsHook("accuracy")}}),
               ElementsAre("StopAtStepHook", "SignalHook"));
 }
 
@@ -63,15 +62,12 @@ TEST_F(DefaultHooksTest, AddsNothingWithoutADirectory) {
 
 TEST_F(DefaultHooksTest, AZeroIntervalSwitchesTheHookOff) {
   EXPECT_THAT(names({.graph = graph_,
-                     .checkpoint_dir = "run",
-                     .save_checkpoint_secs = 0,
-                     .save_summaries_steps = 0,
-                     .log_step_count_steps = 0}),
+                     .checkpoint = {.dir = "run", .every_secs = 0},
+                     .summaries = {.every_steps = 0, .count_every_steps = 0}}),
               IsEmpty());
   EXPECT_THAT(names({.graph = graph_,
-                     .checkpoint_dir = "run",
-                     .save_summaries_steps = 0,
-                     .log_step_count_steps = 0}),
+                     .checkpoint = {.dir = "run"},
+                     .summaries = {.every_steps = 0, .count_every_steps = 0}}),
               ElementsAre("AsyncCheckpointSaverHook"));
 }
 
@@ -79,19 +75,16 @@ TEST_F(DefaultHooksTest, AZeroIntervalSwitchesTheHookOff) {
 TEST_F(DefaultHooksTest, OneIntervalOfAPairReplacesTheOther) {
   const auto num_savers = [this](std::optional<double> secs, std::optional<int64_t> steps) {
     return names({.graph = graph_,
-                  .checkpoint_dir = "run",
-                  .save_checkpoint_steps = steps,
-                  .save_checkpoint_secs = secs,
-                  .save_summaries_steps = 0,
-                  .log_step_count_steps = 0})
+                  .checkpoint = {.dir = "run", .every_steps = steps, .every_secs = secs},
+                  .summaries = {.every_steps = 0, .count_every_steps = 0}})
         .size();
   };
   const auto num_summaries = [this](std::optional<double> secs, std::optional<int64_t> steps) {
     return names({.graph = graph_,
-                  .save_summaries_steps = steps,
-                  .save_summaries_secs = secs,
-                  .log_step_count_steps = 0,
-                  .summary_dir = "run"})
+                  .summaries = {.dir = "run",
+                                .every_steps = steps,
+                                .every_secs = secs,
+                                .count_every_steps = 0}})
         .size();
   };
   const auto check = [](const auto& num_hooks) {
@@ -103,55 +96,28 @@ TEST_F(DefaultHooksTest, OneIntervalOfAPairReplacesTheOther) {
     EXPECT_EQ(num_hooks(0, 0), 0);
     EXPECT_EQ(num_hooks(5, 0), 1);
     EXPECT_EQ(num_hooks(0, 5), 1);
-    EXPECT_THROW(num_hooks(5, 5), InvalidArgumentError);
   };
   check(num_savers);
   check(num_summaries);
 }
 
 TEST_F(DefaultHooksTest, WritesSummariesWithoutCheckpoints) {
-  EXPECT_THAT(names({.graph = graph_, .save_summaries_secs = 1, .summary_dir = "logs"}),
+  EXPECT_THAT(names({.graph = graph_, .summaries = {.dir = "logs", .every_secs = 1}}),
               ElementsAre("StepCounterHook", "SummarySaverHook"));
 }
 
 TEST_F(DefaultHooksTest, CountsStepsBySecondsIfAsked) {
   const auto num_counters = [this](std::optional<double> secs, std::optional<int64_t> steps) {
     return names({.graph = graph_,
-                  .save_summaries_steps = 0,
-                  .log_step_count_steps = steps,
-                  .log_step_count_secs = secs,
-                  .summary_dir = "run"})
+                  .summaries = {.dir = "run",
+                                .every_steps = 0,
+                                .count_every_steps = steps,
+                                .count_every_secs = secs}})
         .size();
   };
   EXPECT_EQ(num_counters(2, {}), 1);
   EXPECT_EQ(num_counters(0, {}), 0);
   EXPECT_EQ(num_counters(0, 5), 1);
-  EXPECT_THROW(num_counters(2, 5), InvalidArgumentError);
-}
-
-TEST_F(DefaultHooksTest, NamesTheIntervalsThatExcludeEachOther) {
-  EXPECT_THAT(
-      [this] {
-        names({.graph = graph_, .save_checkpoint_steps = 10, .save_checkpoint_secs = 2.5});
-      },
-      testing::ThrowsMessage<InvalidArgumentError>(
-          "save_checkpoint_steps is 10 and save_checkpoint_secs is 2.5: at most one of them may "
-          "be given"));
-}
-
-TEST_F(DefaultHooksTest, RejectsConflictingAndNegativeIntervals) {
-  EXPECT_THROW(names({.graph = graph_,
-                      .checkpoint_dir = "run",
-                      .save_checkpoint_steps = 1,
-                      .save_checkpoint_secs = 1}),
-               InvalidArgumentError);
-  EXPECT_THROW(names({.graph = graph_,
-                      .save_summaries_steps = 1,
-                      .save_summaries_secs = 1,
-                      .summary_dir = "run"}),
-               InvalidArgumentError);
-  EXPECT_THROW(names({.graph = graph_, .log_step_count_steps = -1}), InvalidArgumentError);
-  EXPECT_THROW(names({.graph = graph_, .save_checkpoint_secs = -0.5}), InvalidArgumentError);
 }
 
 }  // namespace

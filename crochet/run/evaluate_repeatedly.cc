@@ -72,8 +72,8 @@ class CheckpointEvaluator {
                                            : options.eval_dir),
         curve_(eval_dir_, files_, clock_) {
     if (!scaffold_->saver)
-      scaffold_->saver = std::make_shared<Saver>(
-          SaverOptions{.allow_surplus = true, .files = &files_, .clock = &clock_});
+      scaffold_->saver = std::make_shared<Saver>(SaverOptions{.files = &files_, .clock = &clock_},
+                                                 RestoreOptions{.allow_surplus = true});
   }
 
   EvaluationReport run() {

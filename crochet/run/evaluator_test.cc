@@ -41,11 +41,8 @@ class EvaluatorTest : public testing::Test {
   void train_to(int64_t last_step, const std::function<void(int64_t)>& at_step = {}) {
     int64_t count = 0;
     std::vector<float> optimizer(10);
-    Loop loop({.checkpoint_dir = "run",
-               .save_checkpoint_steps = 1,
-               .max_to_keep = 2,
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
+    Loop loop({.checkpoint = {.dir = "run", .every_steps = 1, .saver = {.max_to_keep = 2}},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = last_step})},
                .files = &files_,
                .clock = &clock_});
@@ -130,10 +127,10 @@ TEST_F(EvaluatorTest, EvaluatesAllThatTheJobKeepsIfItIsAsked) {
 
 TEST_F(EvaluatorTest, EvaluatesTheBest) {
   double loss = 0;
-  Loop loop({.checkpoint_dir = "run",
-             .checkpoint_basename = "other",
-             .save_checkpoint_steps = 1,
-             .keep_best = KeepBest{"loss", 1},
+  Loop loop({.checkpoint = {.dir = "run",
+                            .basename = "other",
+                            .every_steps = 1,
+                            .saver = {.keep_best = KeepBest{"loss", 1}}},
              .hooks = {StopAtStepHook({.last_step = 4})},
              .files = &files_,
              .clock = &clock_});

@@ -148,15 +148,12 @@ class FencedArraysTest : public testing::Test {
   ~FencedArraysTest() override { fence_->open(); }
 
   LoopOptions options(int64_t last_step) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 1,
-            .saving_listeners = {listener_},
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
-            .hooks = {StopAtStepHook({.last_step = last_step})},
-            .copy_threads = 2,
-            .files = &files_,
-            .clock = &clock_};
+    return {
+        .checkpoint = {.dir = "run", .every_steps = 1, .listeners = {listener_}, .copy_threads = 2},
+        .summaries = {.every_steps = 0, .count_every_steps = 0},
+        .hooks = {StopAtStepHook({.last_step = last_step})},
+        .files = &files_,
+        .clock = &clock_};
   }
 
   MemoryFileSystem files_;
@@ -194,9 +191,9 @@ TEST_F(FencedArraysTest, EndACheckedRunIfOneIsChangedWithoutAnnouncement) {
     Model model(fence_);
     fence_->open();
     LoopOptions options = this->options(6);
-    options.check_torn_snapshots = true;
-    options.saving_listeners.clear();
-    options.max_to_keep = 0;
+    options.debug.check_torn_snapshots = true;
+    options.checkpoint.listeners.clear();
+    options.checkpoint.saver.max_to_keep = 0;
     options.files = &files;
     Loop loop(options);
     loop.track("model", model);

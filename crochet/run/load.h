@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/io/file_system.h"
-#include "crochet/run/restore_options.h"
 #include "crochet/run/tracker.h"
 
 namespace crochet::inline v0 {

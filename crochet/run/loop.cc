@@ -21,7 +21,7 @@
 #include "crochet/monitor/internal/group_run.h"
 #include "crochet/run/group_restore.h"
 #include "crochet/run/moving_mean.h"
-#include "crochet/run/option_effects.h"
+#include "crochet/run/option_checks.h"
 #include "crochet/run/rank_shards.h"
 #include "crochet/run/rehearsed_steps.h"
 #include "crochet/run/restore_advice.h"
@@ -34,9 +34,6 @@
 
 namespace crochet::inline v0 {
 namespace {
-
-// By time, since steps of a loop may take microseconds or minutes.
-constexpr double kCurvesSecs = 2;
 
 // The user's memory cannot be initialised again: a recovery needs a checkpoint.
 std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
@@ -88,7 +85,7 @@ int64_t next_step(const Tensor& completed) { return global_step_value(completed)
 // Calls `call` with the group, which this rank leaves if that throws.
 template <typename Call>
 std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
-  Group& group = *options_.group;
+  Group& group = *options_.ranks.group;
   try {
     return call(group);
   } catch (...) {
@@ -185,8 +182,8 @@ void internal::warn_of_fast_math() {
 // The program may change its working directory at any time.
 void Loop::fix_paths() {
   const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
-  for (std::string* const path : {&options_.checkpoint_dir, &options_.fallback_dir,
-                                  &options_.summary_dir, &options_.restore.from})
+  for (std::string* const path : {&options_.checkpoint.dir, &options_.checkpoint.saver.fallback_dir,
+                                  &options_.summaries.dir, &options_.restore.from})
     *path = files.fixed_path(*path);
 }
 
@@ -195,7 +192,7 @@ Loop::Loop(LoopOptions options)
       scaffold_(std::make_shared<Scaffold>()),
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
-  if (options_.group)
+  if (options_.ranks.group)
     with_group([this](Group& group) {
       internal::RankState::of(graph_)->set_rank(group.rank(), group.size());
       set_up();
@@ -206,20 +203,14 @@ Loop::Loop(LoopOptions options)
 
 void Loop::set_up() {
   fix_paths();
-  internal::check_effects(options_);
-  internal::check_options(options_.restore, options_.checkpoint_dir);
-  SaverOptions saver{.format = options_.checkpoint_format,
-                     .share_unchanged = options_.share_unchanged,
-                     .max_to_keep = options_.max_to_keep,
-                     .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,
-                     .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
-                     .keep_best = options_.keep_best,
-                     .fallback_dir = options_.fallback_dir,
-                     .record_command_line = options_.record_command_line,
-                     .files = options_.files,
-                     .clock = options_.clock};
-  internal::set_restore_options(saver, options_.restore);
-  scaffold_->saver = std::make_shared<Saver>(std::move(saver));
+  internal::check_options(options_);
+  SaverOptions saver = options_.checkpoint.saver;
+  if (saver.files == nullptr) saver.files = options_.files;
+  if (saver.clock == nullptr) saver.clock = options_.clock;
+  internal::check_at("LoopOptions: checkpoint.saver", [&] {
+    scaffold_->saver =
+        std::make_shared<Saver>(std::move(saver), internal::for_saver(options_.restore));
+  });
   if (!options_.restore.from.empty())
     scaffold_->init_fn = [this](Session& session) {
       RestoreOptions restore = options_.restore;
@@ -230,47 +221,32 @@ void Loop::set_up() {
       started_from_ = internal::restore_from(session, restore, options_.files);
       chosen_from_ = started_from_->prefix;
     };
-  if (!options_.save_summaries_steps && !options_.save_summaries_secs)
-    options_.save_summaries_secs = kCurvesSecs;
-  if (!options_.log_step_count_steps && !options_.log_step_count_secs)
-    options_.log_step_count_secs = kCurvesSecs;
-  graph_.set_copy_threads(options_.copy_threads);
-  graph_.set_checks_snapshots(options_.check_torn_snapshots);
-  check_options(training_options());
+  graph_.set_copy_threads(options_.checkpoint.copy_threads);
+  graph_.set_checks_snapshots(options_.debug.check_torn_snapshots);
 }
 
 Loop::~Loop() = default;
 
-MonitoredTrainingSessionOptions Loop::training_options() {
+internal::TrainingRun Loop::training_run() {
+  const CheckpointOptions& checkpoint = options_.checkpoint;
   return {.graph = graph_,
-          .group = options_.group,
-          .agree_every_n_steps = options_.agree_every_n_steps,
-          .group_timeout_secs = options_.group_timeout_secs,
-          .checkpoint_dir = options_.checkpoint_dir,
-          .checkpoint_basename = options_.checkpoint_basename,
+          .checkpoint = checkpoint,
+          .summaries = options_.summaries,
+          .has_last_summaries = true,
+          .ranks = options_.ranks,
           .scaffold = scaffold_,
           .hooks = options_.hooks,
-          .save_checkpoint_steps = options_.save_checkpoint_steps,
-          .save_checkpoint_secs = options_.save_checkpoint_secs,
-          .saving_listeners = options_.saving_listeners,
-          .checkpoint_metrics = options_.checkpoint_metrics,
-          .save_overlap = options_.save_overlap,
-          .on_save_error = options_.on_save_error,
-          .lock_directory = options_.lock_directory,
-          .deadline_secs = options_.deadline_secs,
-          .save_summaries_steps = options_.save_summaries_steps,
-          .save_summaries_secs = options_.save_summaries_secs,
-          .save_summaries_at_end = true,
-          .log_step_count_steps = options_.log_step_count_steps,
-          .log_step_count_secs = options_.log_step_count_secs,
-          .summary_dir = options_.summary_dir,
-          .stop_grace_period_secs = options_.stop_grace_period_secs,
           .max_recoveries = options_.max_recoveries,
-          .can_recover = is_chief() ? has_checkpoint(*scaffold_->saver, options_.checkpoint_dir,
-                                                     options_.checkpoint_basename)
-                                    : std::function<bool()>(),
+          .can_recover =
+              is_chief() ? has_checkpoint(*scaffold_->saver, checkpoint.dir, checkpoint.basename)
+                         : std::function<bool()>(),
+          .ending = options_.ending,
           .files = options_.files,
-          .clock = options_.clock};
+          .clock = options_.clock,
+          .early = restored_.get(),
+          .steps_per_run = 1,
+          .chosen_from = &chosen_from_,
+          .saves_on_error = true};
 }
 
 void Loop::check_not_run(const char* what) const {
@@ -301,12 +277,12 @@ void Loop::add_hook(HookHandle hook) {
   options_.hooks.push_back(std::move(hook));
 }
 
-bool Loop::is_chief() const { return !options_.group || options_.group->is_chief(); }
+bool Loop::is_chief() const { return !options_.ranks.group || options_.ranks.group->is_chief(); }
 
 int64_t Loop::restore() {
   check_not_run("restore");
   const Within within(within_, "restore");
-  if (!options_.group) return restore_alone();
+  if (!options_.ranks.group) return restore_alone();
   return with_group([this](Group& group) {
     while (!restore_in(group)) {
     }
@@ -321,7 +297,7 @@ bool Loop::restore_in(Group& group) {
   internal::MessageWriter writer;
   writer.text(restored_ ? restored_->report.prefix : "");
   writer.number(restored_ && restored_->is_own ? 1 : 0);
-  const std::string chosen = group.broadcast(writer.take(), 0, options_.group_timeout_secs);
+  const std::string chosen = group.broadcast(writer.take(), 0, options_.ranks.timeout_secs);
   internal::MessageReader reader(chosen);
   const std::string prefix(reader.text());
   const bool is_own = reader.number() == 1;
@@ -332,7 +308,7 @@ bool Loop::restore_in(Group& group) {
     if (!is_own) throw;
     damage = error.what();
   }
-  const auto found = internal::damage_in_any(group, damage, options_.group_timeout_secs);
+  const auto found = internal::damage_in_any(group, damage, options_.ranks.timeout_secs);
   if (found)
     scaffold_->saver->refuse(prefix, *found);
   else
@@ -361,9 +337,9 @@ int64_t Loop::restore_alone() {
   RestoreReport report;
   bool is_own = false;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    if (!options_.checkpoint_dir.empty())
-      scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
-                                       options_.checkpoint_basename, &report);
+    if (!options_.checkpoint.dir.empty())
+      scaffold_->saver->restore_newest(*session, options_.checkpoint.dir,
+                                       options_.checkpoint.basename, &report);
     is_own = !report.prefix.empty();
     if (!is_own && !options_.restore.from.empty())
       report = internal::restore_from(*session, options_.restore, options_.files);
@@ -391,9 +367,9 @@ std::set<std::string, std::less<>> Loop::tracked_names() const {
 }
 
 std::string Loop::save() {
-  if (!options_.group) return save_alone();
+  if (!options_.ranks.group) return save_alone();
   return with_group([this](Group& group) {
-    const double timeout_secs = options_.group_timeout_secs;
+    const double timeout_secs = options_.ranks.timeout_secs;
     const bool is_shared = internal::RankState::of(graph_)->is_shared();
     std::string prefix;
     if (is_shared) {
@@ -402,7 +378,7 @@ std::string Loop::save() {
       internal::check_shards(graph_, &group, timeout_secs);
       const std::unique_ptr<Session> session = graph_.new_session("");
       internal::RankSaves saves(
-          graph_, std::make_shared<internal::GroupRun>(options_.group, 1, timeout_secs));
+          graph_, std::make_shared<internal::GroupRun>(options_.ranks.group, 1, timeout_secs));
       if (is_chief()) prefix = save_alone();
       saves.meet(*session, *scaffold_->saver, step_to_save_.value_or(0));
       saves.finish();
@@ -418,10 +394,10 @@ std::string Loop::save_alone() {
   const Within within(within_, "save");
   Saver& saver = *scaffold_->saver;
   const int64_t step = step_to_save_.value_or(0);
-  const DirectoryLock lock(
-      saver.files(), options_.checkpoint_dir,
-      options_.lock_directory ? DirectoryLock::Kind::kFile : DirectoryLock::Kind::kNone);
-  const std::string path = join_path(options_.checkpoint_dir, options_.checkpoint_basename.str());
+  const DirectoryLock lock(saver.files(), options_.checkpoint.dir,
+                           options_.checkpoint.saving.lock_directory ? DirectoryLock::Kind::kFile
+                                                                     : DirectoryLock::Kind::kNone);
+  const std::string path = join_path(options_.checkpoint.dir, options_.checkpoint.basename.str());
   const RemovedSaveables hook_state(
       graph_, add_hook_state(restored_ && !has_run_ ? restored_->report.prefix
                                                     : saver.prefix_of(path, step)));
@@ -441,18 +417,18 @@ void Loop::check_may_save() const {
         "Loop::save during run(): use Step::request_save(), or in a hook "
         "SessionRunContext::request_save()");
   check_not_within("save");
-  if (options_.checkpoint_dir.empty())
-    throw FailedPreconditionError("Loop::save: the loop has no checkpoint_dir");
+  if (options_.checkpoint.dir.empty())
+    throw FailedPreconditionError("Loop::save: the loop has no checkpoint.dir");
   if (has_run_ && !step_to_save_)
     throw FailedPreconditionError(
         "Loop::save after a run that failed: the state may hold half a step");
   if (step_to_save_) return;
   FileSystem& files = scaffold_->saver->files();
-  if (files.exists(options_.checkpoint_dir) &&
-      !list_checkpoints(files, options_.checkpoint_dir, options_.checkpoint_basename).empty())
+  if (files.exists(options_.checkpoint.dir) &&
+      !list_checkpoints(files, options_.checkpoint.dir, options_.checkpoint.basename).empty())
     throw FailedPreconditionError(fmt::format(
         "Loop::save: {} has checkpoints that are not restored: call restore() or run() first",
-        options_.checkpoint_dir));
+        options_.checkpoint.dir));
 }
 
 std::vector<std::string> Loop::add_hook_state(const std::string& prefix) {
@@ -530,8 +506,8 @@ void Loop::rehearse(Session& session, const Operation& train) {
     return !std::exchange(step_.stop_, std::nullopt);
   };
   internal::rehearse(session, options_.files ? *options_.files : FileSystem::posix(),
-                     {.prefix = join_path(options_.checkpoint_dir, "rehearsal"),
-                      .num_steps = options_.rehearsal_steps,
+                     {.prefix = join_path(options_.checkpoint.dir, "rehearsal"),
+                      .num_steps = options_.debug.rehearsal_steps,
                       .make_step = make_step});
   step_.stop_.reset();
   skipped_steps_ = 0;
@@ -556,7 +532,7 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
                   .reads = {step},
                   .changes_borrowed = true,
                   .intact_at_end_of_input = !compute,
-                  .intact_on_error = !compute && options_.save_on_error,
+                  .intact_on_error = !compute && options_.ending.save_on_error,
                   .kernel = [this, &update, step,
                              has_two_parts = bool{compute}](local::KernelContext& context) {
                     if (!has_two_parts)
@@ -585,36 +561,31 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
 
 RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
-  if (!options_.group) return run_alone(compute, update);
+  if (!options_.ranks.group) return run_alone(compute, update);
   return with_group([&](Group&) { return run_alone(compute, update); });
 }
 
 RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
   has_run_ = true;
-  rehearsal_is_due_ = options_.rehearsal_steps > 0;
-  if (!options_.checkpoint_dir.empty() && tracked_names().empty())
+  rehearsal_is_due_ = options_.debug.rehearsal_steps > 0;
+  if (!options_.checkpoint.dir.empty() && tracked_names().empty())
     log_warning(
         "Loop: nothing is tracked: a run that resumes continues from its step with "
         "everything else as the program starts it; see Loop::track");
   step_to_save_.reset();
   add_epoch_value();
   const Operation train = add_step(compute, update);
-  MonitoredTrainingSessionOptions options = training_options();
-  options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this, train));
+  internal::TrainingRun run = training_run();
+  run.hooks.insert(run.hooks.begin(), std::make_shared<OwnHook>(*this, train));
   const Within within(within_, "run");
-  const internal::TrainingStart start = {.early = restored_.get(),
-                                         .steps_per_run = 1,
-                                         .chosen_from = &chosen_from_,
-                                         .ends_if_finished = !options_.continue_finished,
-                                         .saves_on_error = true};
   RunReport report;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    report = internal::train(options, start, [&](MonitoredSession& session) {
+    report = internal::train(run, [&](MonitoredSession& session) {
       session_ = &session;
       if (session.was_finished())
         log_info(
             "the run was finished before: to train on, set a higher last step, or "
-            "LoopOptions::continue_finished if it ended otherwise");
+            ".ending.continue_finished if it ended otherwise");
       while (!session.should_stop()) session.run(train);
     });
   });

@@ -12,21 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/clock.h"
 #include "crochet/base/export.h"
-#include "crochet/checkpoint/directory/retention.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/group/group.h"
-#include "crochet/hooks/checkpoint_saver_listener.h"
-#include "crochet/hooks/metric_source.h"
-#include "crochet/io/file_system.h"
-#include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/monitored_session.h"
 #include "crochet/monitor/scaffold.h"
-#include "crochet/run/monitored_training_session.h"
-#include "crochet/run/restore_options.h"
+#include "crochet/run/loop_options.h"
 #include "crochet/run/run_report.h"
 #include "crochet/run/tracker.h"
 #include "crochet/tensor/to_tensor.h"
@@ -36,103 +26,10 @@ namespace crochet::inline v0 {
 namespace internal {
 class MovingMean;
 struct EarlyRestore;
+struct TrainingRun;
 // Logs, once, that results may differ between builds.
 CROCHET_EXPORT void warn_of_fast_math();
 }  // namespace internal
-
-// What a loop does in addition to its steps. Intervals: unset is the default, 0 is off; of a
-// pair, setting one switches the other's default off, and setting both is an error.
-struct LoopOptions {
-  // For the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is written.
-  std::string checkpoint_dir = {};
-  CheckpointBasename checkpoint_basename = "model.ckpt";
-  CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
-  // With what the run starts, and how checkpoints may differ from what it tracks.
-  RestoreOptions restore = {};
-  std::optional<int64_t> save_checkpoint_steps = {};
-  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
-  // Called around each save.
-  std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
-  // Metrics of evaluations, recorded with the checkpoints for keep_best. A value of the loop
-  // that keep_best names needs no source.
-  std::vector<MetricSource> checkpoint_metrics = {};
-  // What to do with a save that is due while another one is being written, and with one that fails.
-  SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
-  SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
-  // The fallback directory, for checkpoints that cannot be written into checkpoint_dir; they are
-  // restored from it, too. Use another disk, and a directory of this run alone. Empty: none.
-  std::string fallback_dir = {};
-  // Whether to lock checkpoint_dir and fallback_dir, so that a second run in one of them is an
-  // error. false only for a file system that has no locks: then nothing else may write there.
-  bool lock_directory = true;
-  // The most seconds the run may take for its last saves, from the signal that ends it, or else
-  // from its end; choose less than the grace period after SIGTERM. If they take longer, the run
-  // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
-  // Unset: no limit.
-  std::optional<double> deadline_secs = {};
-  // How many of the newest checkpoints are kept; 0 keeps all.
-  int max_to_keep = 5;
-  // Of the older ones, keep forever: one every n hours, and the first at or after each
-  // multiple of n steps.
-  std::optional<double> keep_checkpoint_every_n_hours = {};
-  std::optional<int64_t> keep_checkpoint_every_n_steps = {};
-  // Also keep those that are the best by a metric, as long as they are: a scalar of the loop, or
-  // one of checkpoint_metrics.
-  std::optional<KeepBest> keep_best = {};
-  // Whether checkpoints have the program's command line, without secrets: see SaverOptions.
-  bool record_command_line = true;
-  // Whether checkpoints share the bytes of values that did not change: see SaverOptions.
-  bool share_unchanged = true;
-  // The intervals of curves, which also have the first step and the last one, and of counting the
-  // steps per second. The log has that rate every 10 s at most.
-  std::optional<int64_t> save_summaries_steps = {};
-  std::optional<double> save_summaries_secs = {};  // Default: 2.
-  std::optional<int64_t> log_step_count_steps = {};
-  std::optional<double> log_step_count_secs = {};  // Default: 2.
-  // For the event files and metrics.jsonl. Default: checkpoint_dir.
-  std::string summary_dir = {};
-  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
-  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
-  // See docs/distributed.md. Null: alone.
-  std::shared_ptr<Group> group = {};
-  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
-  int64_t agree_every_n_steps = 1;
-  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
-  // restores and last save.
-  double group_timeout_secs = 1800;
-  HookList hooks = {};
-  // How long threads of hooks may continue once the run has ended.
-  double stop_grace_period_secs = 120;
-  // How many times in a row the run recovers from an AbortedError or UnavailableError without
-  // getting past the step that failed.
-  int max_recoveries = 3;
-  // Whether the body changes nothing that is tracked before it may throw: then an error of it ends
-  // the run with the last completed step saved, as an error of `compute` of two parts always does.
-  bool save_on_error = false;
-  // Trains on where the run has ended by itself, because the body or an early stopping hook ended
-  // it. By default, such a run makes no further step however often it is started. To continue a run
-  // that reached its last step, set a higher one.
-  bool continue_finished = false;
-  // Rehearses a resume before the first step: makes this number of steps twice from the same state,
-  // the second time from a checkpoint of it, as a process that is started again would, and ends the
-  // run with a FailedPreconditionError that names the first tracked value that differs then. The
-  // run begins as if nothing had happened, except for what the body does to what is not tracked. It
-  // takes that time at each start; `crochet rehearse` tests the whole program instead. Needs a
-  // checkpoint_dir, which must have room for three checkpoints more. Not with a group. 0: none.
-  int64_t rehearsal_steps = 0;
-  // How many threads copy the tracked state for a save, including the training thread; 0: one per
-  // core, at most 4.
-  int copy_threads = 0;
-  // Fails a save, naming the array, if one was changed while it was copied: by another thread, or
-  // by the `compute` of a step in two parts. Ends the run if one was changed without an
-  // announcement to its fence, then or since the last save. For debugging: each save blocks
-  // training while it computes a checksum of the state, and nothing counts as unchanged without a
-  // comparison.
-  bool check_torn_snapshots = false;
-  // The operating system's, and the machine's, if null. Not owned.
-  FileSystem* files = nullptr;
-  Clock* clock = nullptr;
-};
 
 // What a step asks for by its result.
 enum class LoopAction {
@@ -151,11 +48,11 @@ class CROCHET_EXPORT Step {
  public:
   // Counts from 1: during step n, n-1 steps are completed.
   int64_t number() const { return number_; }
-  // Ends the run after this step, for good: see LoopOptions::continue_finished. To end it because
+  // Ends the run after this step, for good: see EndOptions::continue_finished. To end it because
   // of a limit of time, use StopAfterHook.
   void request_stop(std::string reason) { stop_ = std::move(reason); }
   // Saves a checkpoint after this step, beyond those that are due; the reason is logged. Without a
-  // checkpoint_dir, a warning is logged.
+  // directory, a warning is logged.
   void request_save(std::string reason = "requested by the step") { save_ = std::move(reason); }
 
  private:
@@ -167,7 +64,8 @@ class CROCHET_EXPORT Step {
 
 // Adds hooks, checkpoints and resuming to an existing training loop:
 //
-//   Loop loop({.checkpoint_dir = "runs/digits", .hooks = {StopAtStepHook({.last_step = 2000})}});
+//   Loop loop({.checkpoint = {.dir = "runs/digits"},
+//              .hooks = {StopAtStepHook({.last_step = 2000})}});
 //   loop.track("model", model);                            // survives
 //   loop.scalar("loss", [&] { return gradients.loss; });   // for hooks, and a curve
 //   const RunReport report = loop.run([&] { ... });        // one step
@@ -179,7 +77,7 @@ class CROCHET_EXPORT Step {
 class CROCHET_EXPORT Loop {
  public:
   // Throws: InvalidArgumentError for options that conflict or have no effect, as those for
-  // checkpoints without checkpoint_dir.
+  // checkpoints without a directory.
   explicit Loop(LoopOptions options);
   // Chosen for options that do not match. Compilers show this line, and no option's name.
   explicit Loop(...) = delete;  // Misspelt option? Loop(LoopOptions{...}) gets its name reported.
@@ -233,7 +131,7 @@ class CROCHET_EXPORT Loop {
   void add_hook(HookHandle hook);
 
   // Restores the newest checkpoint now, for programs that need its state before run(), and
-  // returns its step; without one, restores from LoopOptions::restore.from; returns 0 and changes
+  // returns its step; without one, restores from RestoreOptions::from; returns 0 and changes
   // nothing if there is none. run() then continues from the tracked values as they are when it is
   // called, including changes since restore(), and reads only the step and the state of hooks from
   // that checkpoint. With a group, called by all ranks. Requires: everything is tracked already.
@@ -245,7 +143,7 @@ class CROCHET_EXPORT Loop {
   // published. In a step, use Step::request_save(). With a group, called by all ranks: the chief
   // saves.
   //
-  // Throws: FailedPreconditionError without checkpoint_dir, during run() or after one that failed,
+  // Throws: FailedPreconditionError without a directory, during run() or after one that failed,
   // if the directory has checkpoints and none was restored, or if another run holds its lock; the
   // file system's error.
   std::string save();
@@ -265,7 +163,7 @@ class CROCHET_EXPORT Loop {
   //
   // A run that the body, an early stopping hook or the last step has ended stays ended: started
   // again, it makes no step, saves nothing, and returns the same reason. A run that a signal, a
-  // limit of time or an error ended continues. See LoopOptions::continue_finished.
+  // limit of time or an error ended continues. See EndOptions::continue_finished.
   //
   // An OutOfRangeError or StopIteration from the body ends the run cleanly, at the last completed
   // step: it must be thrown before anything tracked is changed. An AbortedError or UnavailableError
@@ -327,7 +225,7 @@ class CROCHET_EXPORT Loop {
 #endif
   }
 
-  MonitoredTrainingSessionOptions training_options();
+  internal::TrainingRun training_run();
   void check_not_run(const char* what) const;
   void check_new_value(const std::string& name) const;
   // `collection` is empty for values that are not summaries.
@@ -387,7 +285,7 @@ class CROCHET_EXPORT Loop {
   MonitoredSession* session_ = nullptr;  // During run().
   std::optional<int64_t> step_to_save_;  // After restore(), or a run that did not fail.
   std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
-  std::optional<RestoreReport> started_from_;               // By run(), LoopOptions::restore.from.
+  std::optional<RestoreReport> started_from_;               // By run(), RestoreOptions::from.
   std::string chosen_from_;  // With a group: the chief's, for started_from_.
   bool has_run_ = false;
   bool rehearsal_is_due_ = false;

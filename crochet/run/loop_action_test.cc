@@ -38,10 +38,8 @@ class LoopActionTest : public testing::Test {
   ~LoopActionTest() override { set_pending_signal(0); }
 
   LoopOptions options(HookList hooks, int64_t save_steps = 1000) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = save_steps,
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = save_steps},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .hooks = std::move(hooks),
             .files = &files_,
             .clock = &clock_};
@@ -135,7 +133,7 @@ TEST_F(LoopActionTest, AResumedRunSkipsTheSame) {
     for (const int64_t last_step : last_steps) {
       int batch = 0;
       LoopOptions with = options({StopAtStepHook({.last_step = last_step})}, 2);
-      with.checkpoint_dir = directory;
+      with.checkpoint.dir = directory;
       Loop loop(std::move(with));
       sum = -1;
       loop.track("sum", sum);
@@ -212,8 +210,8 @@ TEST_F(LoopActionTest, SavesAfterTheStepThatRequestsIt) {
 TEST_F(LoopActionTest, ARequestStartsAnIntervalOfSecondsAgain) {
   int64_t count = 0;
   LoopOptions by_time = options({StopAtStepHook({.last_step = 9})});
-  by_time.save_checkpoint_steps.reset();
-  by_time.save_checkpoint_secs = 4;
+  by_time.checkpoint.every_steps.reset();
+  by_time.checkpoint.every_secs = 4;
   Loop loop(std::move(by_time));
   loop.track("count", count);
   loop.run([&](Step& step) {
@@ -260,7 +258,7 @@ TEST_F(LoopActionTest, ARequestedSaveWaitsForOneThatIsBeingWritten) {
     if (path.find("model.ckpt-0.data-") != std::string::npos) gate.pass();
   });
   LoopOptions with = options({StopAtStepHook({.last_step = 2})});
-  with.save_overlap = SaveOverlapPolicy::kSkip;
+  with.checkpoint.saving.overlap = SaveOverlapPolicy::kSkip;
   with.files = &files;
   std::jthread opener;
   int64_t count = 0;

@@ -26,10 +26,8 @@ class LoopAverageTest : public testing::Test {
     std::vector<double> seen;
     int64_t count = 0;
     Loop loop(
-        {.checkpoint_dir = "run",
-         .save_checkpoint_steps = 2,
-         .save_summaries_steps = 0,
-         .log_step_count_steps = 0,
+        {.checkpoint = {.dir = "run", .every_steps = 2},
+         .summaries = {.every_steps = 0, .count_every_steps = 0},
          .hooks = {every({.steps = 1}, "mean", [&](int64_t, double mean) { seen.push_back(mean); }),
                    StopAtStepHook({.last_step = last_step})},
          .files = &files_,

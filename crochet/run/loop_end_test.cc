@@ -47,9 +47,7 @@ class LoopEndTest : public testing::Test {
   ~LoopEndTest() override { set_pending_signal(0); }
 
   LoopOptions options(HookList hooks = {}) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 10,
-            .max_to_keep = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = 10, .saver = {.max_to_keep = 0}},
             .hooks = std::move(hooks),
             .files = &files_,
             .clock = &clock_};
@@ -81,7 +79,7 @@ class LoopEndTest : public testing::Test {
     EXPECT_EQ(second.exit_code(), 0);
     EXPECT_EQ(second.saves, 0);
     EXPECT_EQ(files_.list("run"), files);
-    EXPECT_TRUE(log_.contains("LoopOptions::continue_finished"));
+    EXPECT_TRUE(log_.contains(".ending.continue_finished"));
     return second;
   }
   int64_t newest_step() {
@@ -168,7 +166,7 @@ TEST_F(LoopEndTest, MorePatienceContinuesTheRun) {
 TEST_F(LoopEndTest, ContinuesAFinishedRunIfItIsAsked) {
   run(options(), [](Step&, int64_t count) { return count < 5; });
   LoopOptions more = options();
-  more.continue_finished = true;
+  more.ending.continue_finished = true;
   EXPECT_EQ(run(more, [](Step&, int64_t count) { return count < 8; }).last_step, 8);
   EXPECT_EQ(run(options(), [](Step&, int64_t) { return true; }).last_step, 8);
 }
@@ -201,7 +199,7 @@ TEST_F(LoopEndTest, AnInterruptedRunContinues) {
 TEST_F(LoopEndTest, AnotherRunMayStartFromAFinishedOne) {
   run(options(), [](Step&, int64_t count) { return count < 5; });
   LoopOptions other = options();
-  other.checkpoint_dir = "other";
+  other.checkpoint.dir = "other";
   other.restore.from = "run";
   EXPECT_EQ(run(other, [](Step&, int64_t count) { return count < 9; }).last_step, 9);
 }
@@ -253,9 +251,9 @@ class GeneratorsTest : public LoopEndTest {
     std::mt19937 generator(1);
     std::vector<std::mt19937> several(2);
     LoopOptions options = this->options({StopAtStepHook({.last_step = last})});
-    options.checkpoint_dir = directory;
-    options.save_checkpoint_steps = 20;
-    options.save_summaries_steps = 0;
+    options.checkpoint.dir = directory;
+    options.checkpoint.every_steps = 20;
+    options.summaries.every_steps = 0;
     options.hooks.push_back(SignalHook({SIGUSR1}));
     add_hooks(options, generator);
     Loop loop(std::move(options));
@@ -313,7 +311,7 @@ TEST_F(GeneratorsTest, StoppedAndContinuedIsTheSameAsStraight) {
   expect_same("logged at the end",
               hook([] { return LoggingTensorHook({.tensors = {"noise"}, .at_end = true}); }));
   expect_same("curves",
-              [](LoopOptions& options, std::mt19937&) { options.save_summaries_steps = 10; });
+              [](LoopOptions& options, std::mt19937&) { options.summaries.every_steps = 10; });
   expect_same("early stopping",
               hook([] { return stop_if_lower_hook("noise", -1, {.run_every_steps = 7}); }));
 }
@@ -353,7 +351,7 @@ using LoopErrorTest = LoopEndTest;
 
 TEST_F(LoopErrorTest, SavesTheLastStepIfTheBodyDeclaresThatItChangesNothing) {
   LoopOptions declared = options();
-  declared.save_on_error = true;
+  declared.ending.save_on_error = true;
   const auto body = [](Step& step, int64_t) -> bool {
     if (step.number() == 16) throw std::runtime_error("a broken sample");
     return true;
@@ -380,7 +378,7 @@ TEST_F(LoopErrorTest, SavesNoStepThatMayBeHalfDone) {
   EXPECT_TRUE(log_.contains("the run ends after step 15 with an error: a broken sample"));
   EXPECT_TRUE(
       log_.contains("the last step is not saved: what failed may have changed the state "
-                    "(LoopOptions::save_on_error says that it has not)"));
+                    "(EndOptions::save_on_error says that it has not)"));
   EXPECT_TRUE(log_.contains("the newest checkpoint is run/model.ckpt-10, "));
 }
 

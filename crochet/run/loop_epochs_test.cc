@@ -49,11 +49,8 @@ RunReport train_epochs(const std::string& directory, int64_t killed_in_step) {
   for (size_t i = 0; i < examples.size(); ++i) examples[i] = static_cast<double>(i) + 0.1;
   double model = 0;
   int64_t attempts = 0;
-  Loop loop({.checkpoint_dir = directory,
-             .save_checkpoint_steps = 5,
-             .max_to_keep = 0,
-             .save_summaries_steps = 0,
-             .log_step_count_steps = 0});
+  Loop loop({.checkpoint = {.dir = directory, .every_steps = 5, .saver = {.max_to_keep = 0}},
+             .summaries = {.every_steps = 0, .count_every_steps = 0}});
   Epochs epochs(examples, {.batch_size = 8, .seed = 1, .num_epochs = kNumEpochs});
   CosineSchedule learning_rate({.initial = 1e-3, .steps = 25, .warm_up = 10});
   PlateauSchedule plateau({.initial = 0.5, .patience = 0});
@@ -104,10 +101,8 @@ TEST(LoopEpochsTest, AKilledProgramResumesBitForBit) {
 class EpochsInALoopTest : public testing::Test {
  protected:
   LoopOptions options(HookList hooks) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 100,
-            .save_summaries_steps = 1,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = 100},
+            .summaries = {.every_steps = 1, .count_every_steps = 0},
             .hooks = std::move(hooks),
             .files = &files_,
             .clock = &clock_};

@@ -33,9 +33,9 @@ using testing::ThrowsMessage;
 // Counts w on to `last_step` in a directory, and saves every 10 steps.
 RunReport count_to(const std::string& directory, int64_t last_step, LoopOptions options = {}) {
   std::vector<double> w(1000);
-  options.checkpoint_dir = directory;
-  options.save_checkpoint_steps = 10;
-  options.save_summaries_steps = 5;
+  options.checkpoint.dir = directory;
+  options.checkpoint.every_steps = 10;
+  options.summaries.every_steps = 5;
   options.hooks = {StopAtStepHook({.last_step = last_step})};
   Loop loop(std::move(options));
   loop.track("w", w);
@@ -137,7 +137,7 @@ TEST_F(LoopFilesTest, AStepThatIsSavedAgainKeepsFilesThatWereLinkedBack) {
 TEST_F(LoopFilesTest, RetentionRemovesALinkAndNotItsTarget) {
   count_to(run_, 20);
   move_and_link("model.ckpt-20.data-00000-of-00001");
-  count_to(run_, 60, {.max_to_keep = 1});
+  count_to(run_, 60, {.checkpoint = {.saver = {.max_to_keep = 1}}});
   EXPECT_FALSE(fs::is_symlink(run_ + "/model.ckpt-20.data-00000-of-00001"));
   EXPECT_TRUE(fs::exists(directory_ / "big/model.ckpt-20.data-00000-of-00001"));
   EXPECT_TRUE(log_.contains("not the files that its links lead to"));
@@ -149,7 +149,7 @@ TEST_F(LoopFilesTest, AStateFileThatIsALinkEndsTheRunBeforeItsFirstStep) {
   move_and_link("checkpoint");
   std::vector<double> w(1000);
   int num_steps = 0;
-  Loop loop({.checkpoint_dir = run_, .hooks = {StopAtStepHook({.last_step = 30})}});
+  Loop loop({.checkpoint = {.dir = run_}, .hooks = {StopAtStepHook({.last_step = 30})}});
   loop.track("w", w);
   EXPECT_THAT(
       [&] { loop.run([&] { ++num_steps; }); },
@@ -177,7 +177,7 @@ TEST_F(LoopFilesTest, AStateFileOfTheFallbackDirectoryThatIsALinkEndsTheRun) {
   fs::create_directories(spare);
   fs::create_symlink(directory_ / "elsewhere", spare + "/checkpoint");
   EXPECT_THAT(
-      [&] { count_to(run_, 10, {.fallback_dir = spare}); },
+      [&] { count_to(run_, 10, {.checkpoint = {.saver = {.fallback_dir = spare}}}); },
       ThrowsMessage<FailedPreconditionError>(HasSubstr("spare/checkpoint: found a symbolic link")));
 }
 
@@ -214,7 +214,8 @@ TEST_F(LoopFilesTest, ARunAndItsBackupByHardLinksContinueIndependently) {
 
 TEST_F(LoopFilesTest, RejectsANameThatLeavesTheDirectory) {
   for (const char* const name : {"digits/model", "../x/model", "", ".model"}) {
-    EXPECT_THROW(count_to(run_, 4, {.checkpoint_basename = name}), InvalidArgumentError) << name;
+    EXPECT_THROW(count_to(run_, 4, {.checkpoint = {.basename = name}}), InvalidArgumentError)
+        << name;
     EXPECT_THROW(
         CheckpointSaverHook({.checkpoint_dir = run_, .save_steps = 1, .checkpoint_basename = name}),
         InvalidArgumentError)
@@ -236,7 +237,9 @@ TEST(LoopWithoutLocksTest, RefusesAndNamesTheOptionThatRuns) {
   EXPECT_THAT([&] { count_to("run", 20, {.files = &files}); },
               ThrowsMessage<UnimplementedError>(HasSubstr("lock_directory")));
   LogCapture log;
-  const LoopOptions unlocked{.fallback_dir = "spare", .lock_directory = false, .files = &files};
+  const LoopOptions unlocked{
+      .checkpoint = {.saving = {.lock_directory = false}, .saver = {.fallback_dir = "spare"}},
+      .files = &files};
   count_to("run", 20, unlocked);
   EXPECT_THAT(count_to("run", 60, unlocked).resumed_from, Optional(20));
   EXPECT_TRUE(log.contains("run/.lock is not locked: no other run may use its directory"));
@@ -246,8 +249,9 @@ TEST(LoopWithoutLocksTest, RefusesAndNamesTheOptionThatRuns) {
 TEST(LoopWithoutLocksTest, ASecondRunOfTheProcessIsStillRefused) {
   FilesWithoutLocks files;
   const DirectoryLock lock(files, "run", DirectoryLock::Kind::kNone);
-  EXPECT_THROW(count_to("run", 20, {.lock_directory = false, .files = &files}),
-               FailedPreconditionError);
+  EXPECT_THROW(
+      count_to("run", 20, {.checkpoint = {.saving = {.lock_directory = false}}, .files = &files}),
+      FailedPreconditionError);
 }
 
 }  // namespace

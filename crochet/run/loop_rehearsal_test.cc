@@ -28,10 +28,9 @@ using testing::ThrowsMessage;
 class LoopRehearsalTest : public testing::Test {
  protected:
   LoopOptions options(int64_t last_step = 5) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 2,
+    return {.checkpoint = {.dir = "run", .every_steps = 2},
             .hooks = {StopAtStepHook({.last_step = last_step})},
-            .rehearsal_steps = 3,
+            .debug = {.rehearsal_steps = 3},
             .files = &files_,
             .clock = &clock_};
   }
@@ -176,16 +175,16 @@ TEST_F(LoopRehearsalTest, AnErrorOfAStepLeavesTheStateAsItWas) {
 
 TEST_F(LoopRehearsalTest, RejectsOptionsThatCannotWork) {
   LoopOptions none = options();
-  none.checkpoint_dir = "";
-  none.save_checkpoint_steps.reset();
+  none.checkpoint.dir = "";
+  none.checkpoint.every_steps.reset();
   EXPECT_THAT([&] { Loop{none}; },
               ThrowsMessage<InvalidArgumentError>(
-                  HasSubstr("rehearsal_steps = 3 has no effect without checkpoint_dir")));
+                  HasSubstr("debug.rehearsal_steps = 3 has no effect without checkpoint.dir")));
   LoopOptions negative = options();
-  negative.rehearsal_steps = -1;
+  negative.debug.rehearsal_steps = -1;
   EXPECT_THROW(Loop{negative}, InvalidArgumentError);
   LoopOptions grouped = options();
-  grouped.group = std::make_shared<SingleGroup>();
+  grouped.ranks.group = std::make_shared<SingleGroup>();
   EXPECT_THAT([&] { Loop{grouped}; },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("rehearsal_steps: not with a group")));
 }

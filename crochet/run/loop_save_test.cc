@@ -38,10 +38,8 @@ class StepCountingHook final : public SessionRunHook {
 class LoopSaveTest : public testing::Test {
  protected:
   LoopOptions options(int64_t last_step) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 5,
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = 5},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .hooks = {StepCountingHook(seen_), StopAtStepHook({.last_step = last_step})},
             .files = &files_,
             .clock = &clock_};
@@ -137,7 +135,7 @@ TEST_F(LoopSaveTest, RefusesToSaveBesideCheckpointsThatAreNotRestored) {
 TEST_F(LoopSaveTest, RefusesToSaveNowhere) {
   Loop loop({});
   EXPECT_THAT([&] { loop.save(); },
-              ThrowsMessage<FailedPreconditionError>(HasSubstr("no checkpoint_dir")));
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("no checkpoint.dir")));
 }
 
 TEST_F(LoopSaveTest, RefusesToSaveIntoAnotherRun) {

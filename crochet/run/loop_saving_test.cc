@@ -39,10 +39,8 @@ class LoopSavingTest : public testing::Test {
   ~LoopSavingTest() override { set_pending_signal(0); }
 
   LoopOptions options(HookList hooks, int64_t save_steps = 1) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = save_steps,
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = save_steps},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .hooks = std::move(hooks),
             .files = &files_,
             .clock = &clock_};
@@ -152,7 +150,7 @@ TEST_F(LoopSavingTest, EndsInTimeWhileTheWriterContinues) {
   {
     std::vector<float> first(100'000), second(100'000);
     LoopOptions options = this->options({SignalHook({SIGTERM})}, 2);
-    options.deadline_secs = 20;
+    options.checkpoint.saving.deadline_secs = 20;
     Loop loop(std::move(options));
     loop.track("first", first);
     loop.track("second", second);
@@ -190,7 +188,7 @@ TEST_F(LoopSavingTest, ResumesFromTheFallbackDirectory) {
   const auto count_to = [this](int64_t last_step) {
     std::vector<float> first(10), second(10);
     LoopOptions options = this->options({StopAtStepHook({.last_step = last_step})}, 5);
-    options.fallback_dir = "second";
+    options.checkpoint.saver.fallback_dir = "second";
     Loop loop(std::move(options));
     loop.track("first", first);
     loop.track("second", second);

@@ -41,10 +41,8 @@ using testing::ThrowsMessage;
 class LoopTest : public testing::Test {
  protected:
   LoopOptions options(HookList hooks, int64_t save_steps = 5) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = save_steps,
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = save_steps},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .hooks = std::move(hooks),
             .files = &files_,
             .clock = &clock_};
@@ -76,7 +74,7 @@ TEST_F(LoopTest, SavesInTheGivenFormat) {
   count_to(10);
   int64_t count = 0;
   LoopOptions with = options({StopAtStepHook({.last_step = 15})});
-  with.checkpoint_format = CheckpointFormat::kSafetensors;
+  with.checkpoint.saver.format = CheckpointFormat::kSafetensors;
   Loop loop(with);
   loop.track("count", count);
   EXPECT_EQ(loop.run([&] { ++count; }).resumed_from, 10);
@@ -184,7 +182,7 @@ TEST_F(LoopTest, ComputesValuesAfterTheStepOnlyIfFetched) {
 
 TEST_F(LoopTest, WritesCurvesHistogramsAndTexts) {
   LoopOptions with_summaries = options({StopAtStepHook({.num_steps = 1})});
-  with_summaries.save_summaries_steps = 1;
+  with_summaries.summaries.every_steps = 1;
   Loop loop(with_summaries);
   loop.scalar("loss", [] { return 0.5; });
   loop.histogram("weights", [] { return std::vector<float>{1, 2}; });
@@ -208,8 +206,7 @@ TEST_F(LoopTest, WritesCurvesHistogramsAndTexts) {
 // Also the first step and the last one, however short the run is.
 TEST_F(LoopTest, WritesCurvesEveryTwoSecondsByDefault) {
   LoopOptions by_default = options({StopAtStepHook({.last_step = 8})});
-  by_default.save_summaries_steps.reset();
-  by_default.log_step_count_steps.reset();
+  by_default.summaries = {};
   Loop loop(by_default);
   double loss = 0;
   loop.scalar("loss", [&] { return loss; });
@@ -504,9 +501,9 @@ TEST_F(LoopTest, FinishesTheStepAndSavesOnASignal) {
 TEST_F(LoopTest, WritesItsFilesToTheGivenDirectories) {
   const auto with_names = [this](int64_t last_step) {
     LoopOptions names = options({StopAtStepHook({.last_step = last_step})});
-    names.checkpoint_basename = "digits";
-    names.summary_dir = "logs";
-    names.save_summaries_steps = 1;
+    names.checkpoint.basename = "digits";
+    names.summaries.dir = "logs";
+    names.summaries.every_steps = 1;
     return names;
   };
   int64_t count = 0;
@@ -547,7 +544,7 @@ class StragglerHook final : public SessionRunHook {
 
 TEST_F(LoopTest, WaitsForThreadsForTheGivenGracePeriod) {
   LoopOptions impatient = options({StopAtStepHook({.last_step = 1}), StragglerHook(log_)});
-  impatient.stop_grace_period_secs = 7;
+  impatient.ending.stop_grace_period_secs = 7;
   Loop loop(impatient);
   const Clock::TimePoint start = clock_.now();
   loop.run([] {});
@@ -581,7 +578,7 @@ TEST_F(LoopTest, CallsListenersForItsSaves) {
   };
   const auto listener = std::make_shared<Listener>();
   LoopOptions with_listener = options({StopAtStepHook({.last_step = 100})}, 5);
-  with_listener.saving_listeners = {listener};
+  with_listener.checkpoint.listeners = {listener};
   Loop loop(std::move(with_listener));
   const RunReport report = loop.run([] {});
   EXPECT_EQ(report.stop.who, "AsyncCheckpointSaverHook");
@@ -624,11 +621,11 @@ TEST_F(LoopTest, WarnsOnceOfFastMath) {
 }
 
 TEST_F(LoopTest, RejectsMistakesBeforeItRuns) {
-  EXPECT_THROW(Loop({.checkpoint_dir = "x", .save_checkpoint_steps = 1, .save_checkpoint_secs = 1}),
+  EXPECT_THROW(Loop({.checkpoint = {.dir = "x", .every_steps = 1, .every_secs = 1}}),
                InvalidArgumentError);
-  EXPECT_THROW(Loop({.save_summaries_steps = -1}), InvalidArgumentError);
-  EXPECT_THROW(Loop({.stop_grace_period_secs = -1}), InvalidArgumentError);
-  EXPECT_THROW(Loop({.max_to_keep = -1}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.summaries = {.every_steps = -1}}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.ending = {.stop_grace_period_secs = -1}}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.checkpoint = {.saver = {.max_to_keep = -1}}}), InvalidArgumentError);
   EXPECT_THROW(Loop({.max_recoveries = -1}), InvalidArgumentError);
   Loop loop({.hooks = {StopAtStepHook({.num_steps = 1})}});
   float number = 0;
@@ -640,7 +637,7 @@ TEST_F(LoopTest, RejectsMistakesBeforeItRuns) {
 
 TEST_F(LoopTest, StopsOnceASaveFailsIfAsked) {
   LoopOptions stopping = options({StopAtStepHook({.last_step = 1'000'000})});
-  stopping.on_save_error = SaveErrorPolicy::kStop;
+  stopping.checkpoint.saving.on_error = SaveErrorPolicy::kStop;
   int64_t count = 0;
   Loop loop(stopping);
   loop.track("count", count);
@@ -656,8 +653,8 @@ TEST_F(LoopTest, StopsOnceASaveFailsIfAsked) {
 TEST_F(LoopTest, KeepsOneCheckpointEveryNStepsForever) {
   for (const int64_t last_step : {25, 50}) {
     LoopOptions keeping = options({StopAtStepHook({.last_step = last_step})});
-    keeping.max_to_keep = 1;
-    keeping.keep_checkpoint_every_n_steps = 20;
+    keeping.checkpoint.saver.max_to_keep = 1;
+    keeping.checkpoint.saver.keep_checkpoint_every_n_steps = 20;
     Loop(keeping).run([] {});
   }
   EXPECT_THAT(list_checkpoints(files_, "run", "model.ckpt"),

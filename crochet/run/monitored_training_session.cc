@@ -2,375 +2,79 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/monitored_training_session.h"
 
-#include <fmt/format.h>
-
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/base/internal/dynamic_type.h"
-#include "crochet/base/log.h"
-#include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
-#include "crochet/group/message_bytes.h"
-#include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/monitor/internal/group_run.h"
-#include "crochet/monitor/run_group.h"
-#include "crochet/run/default_hooks.h"
-#include "crochet/run/group_restore.h"
-#include "crochet/run/rank_shards.h"
-#include "crochet/run/restoring.h"
+#include "crochet/run/option_checks.h"
 #include "crochet/run/training_run.h"
-#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {
 
-std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& options) {
-  auto scaffold = options.scaffold ? options.scaffold : std::make_shared<Scaffold>();
-  if (!scaffold->saver) scaffold->saver = registered_saver(options.graph);
-  if (!scaffold->saver)
-    scaffold->saver = std::make_shared<Saver>(
-        SaverOptions{.format = options.checkpoint_format,
-                     .unsaved_state = options.unsaved_state,
-                     .share_unchanged = options.share_unchanged,
-                     .max_to_keep = options.max_to_keep,
-                     .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,
-                     .keep_checkpoint_every_n_steps = options.keep_checkpoint_every_n_steps,
-                     .keep_best = options.keep_best,
-                     .record_command_line = options.record_command_line,
-                     .allow_empty = true,
-                     .files = options.files,
-                     .clock = options.clock});
-  // Set before the hooks begin: the newest checkpoint to restore may be there.
-  scaffold->saver->set_fallback_dir(options.fallback_dir);
-  return scaffold;
-}
+constexpr int64_t kSummarySteps = 100;
 
-// Creates the first session of a run that continues from an early restore. Later sessions, those of
-// recoveries, are created by `later`.
-class ContinuedSessionCreator final : public SessionCreator {
- public:
-  // Requires: `early` outlives this; the scaffold has a saver.
-  ContinuedSessionCreator(const internal::EarlyRestore& early, std::shared_ptr<Scaffold> scaffold,
-                          std::unique_ptr<SessionCreator> later)
-      : early_(early), scaffold_(std::move(scaffold)), later_(std::move(later)) {}
-
-  Graph& graph() const override { return later_->graph(); }
-
-  // Throws: as Saver::restore does.
-  std::unique_ptr<Session> create_session() override {
-    std::unique_ptr<Session> session =
-        num_sessions_ == 0 ? continued_session() : later_->create_session();
-    ++num_sessions_;
-    return session;
-  }
-
-  std::optional<RestoreReport> restore_report() const override {
-    return num_sessions_ == 1 ? early_.report : later_->restore_report();
-  }
-
- private:
-  std::unique_ptr<Session> continued_session() {
-    scaffold_->finalize(graph());
-    std::unique_ptr<Session> session = graph().new_session("");
-    SaverOptions rest{.filter = [this](std::string_view name) { return is_rest(name); },
-                      .write_state = false,
-                      .allow_empty = true,
-                      .files = &scaffold_->saver->files(),
-                      .clock = &scaffold_->saver->clock()};
-    internal::set_restore_options(rest, early_.options);
-    Saver saver(std::move(rest));
-    if (early_.is_own)
-      saver.resume(*session, early_.report.prefix);
-    else
-      saver.restore(*session, early_.report.prefix);
-    scaffold_->saver->set_unused_aside();  // The hooks hold the lock now.
-    log_info(fmt::format("the run continues from {}, which was restored before it",
-                         early_.report.prefix));
-    return session;
-  }
-
-  bool is_rest(std::string_view name) const {
-    if (!early_.is_own && !early_.options.only.match(std::string(name))) return false;
-    // A part of a value that was restored has a name beneath the value's.
-    for (std::string_view owner = name;; owner = owner.substr(0, owner.rfind('/'))) {
-      if (early_.names.contains(owner)) return false;
-      if (owner.find('/') == std::string_view::npos) return true;
-    }
-  }
-
-  const internal::EarlyRestore& early_;
-  const std::shared_ptr<Scaffold> scaffold_;
-  const std::unique_ptr<SessionCreator> later_;
-  int num_sessions_ = 0;
-};
-
-// Creates the sessions of a rank: the chief's as if it were alone, and those of the others from the
-// checkpoint that the chief restored.
-class GroupSessionCreator final : public SessionCreator {
- public:
-  // Requires: `chosen_from`, unless null, outlives this.
-  GroupSessionCreator(Graph& graph, ChiefSessionCreatorOptions options,
-                      std::shared_ptr<internal::GroupRun> run, std::string* chosen_from)
-      : graph_(graph),
-        options_(std::move(options)),
-        run_(std::move(run)),
-        chosen_from_(chosen_from) {}
-
-  Graph& graph() const override { return graph_; }
-
-  // If a rank finds the chosen checkpoint damaged, of which it may read other bytes than the chief,
-  // the chief chooses another one.
-  // Throws: as the chief's creator, and as GroupRun::choose.
-  std::unique_ptr<Session> create_session() override {
-    Saver& saver = *options_.scaffold->saver;
-    while (true) {
-      std::unique_ptr<Session> session;
-      saver.hold_unused(true);
-      const std::string chosen = run_->choose([&] {
-        session = create(options_);
-        const std::optional<RestoreReport> report = creator_->restore_report();
-        return internal::MessageWriter()
-            .text(report ? report->prefix : "")
-            .text(chosen_from_ != nullptr ? *chosen_from_ : "")
-            .take();
-      });
-      internal::MessageReader reader(chosen);
-      const std::string prefix(reader.text());
-      std::string damage;
-      if (!session) {
-        if (chosen_from_ != nullptr) *chosen_from_ = reader.text();
-        session = create_from(prefix, damage);
-      }
-      const auto found = internal::damage_in_any(run_->group(), damage, run_->timeout_secs());
-      if (!found) {
-        saver.hold_unused(false);
-        return session;
-      }
-      if (session) session->close();
-      saver.refuse(prefix, *found);
-    }
-  }
-
-  std::optional<RestoreReport> restore_report() const override {
-    return creator_ ? creator_->restore_report() : std::nullopt;
-  }
-
- private:
-  // Null, with the reason, if that checkpoint is damaged.
-  std::unique_ptr<Session> create_from(const std::string& prefix, std::string& damage) {
-    ChiefSessionCreatorOptions own = options_;
-    own.checkpoint_dir.clear();
-    own.checkpoint_filename_with_path = prefix;
-    try {
-      return create(own);
-    } catch (const DataLossError& error) {
-      if (prefix.empty()) throw;  // Of the checkpoint of another run, for which there is no choice.
-      damage = error.what();
-      return nullptr;
-    }
-  }
-
-  std::unique_ptr<Session> create(const ChiefSessionCreatorOptions& options) {
-    creator_ = std::make_unique<ChiefSessionCreator>(graph_, options);
-    return creator_->create_session();
-  }
-
-  Graph& graph_;  // Not owned; outlives this.
-  const ChiefSessionCreatorOptions options_;
-  const std::shared_ptr<internal::GroupRun> run_;
-  std::string* const chosen_from_;
-  std::unique_ptr<ChiefSessionCreator> creator_;  // Of the last session.
-};
-
-// What the ranks of a group must have in common.
-std::vector<internal::Fact> facts_of(const MonitoredTrainingSessionOptions& options) {
-  std::vector<internal::Fact> facts = {
-      {"checkpoint_dir", options.checkpoint_dir},
-      {"checkpoint_basename", options.checkpoint_basename.str()},
-      {"agree_every_n_steps", fmt::format("{}", options.agree_every_n_steps)},
-      {"max_recoveries", fmt::format("{}", options.max_recoveries)}};
-  const auto ranks = internal::RankState::find(options.graph);
-  // Values of this rank have the names that those of rank 0 have there.
-  const auto common_name = [&](const std::string& name) {
-    const auto found = ranks ? ranks->rank_name(name) : std::nullopt;
-    if (!found) return name;
-    const size_t end = name.find('/', found->name.size() + 1);
-    return fmt::format("{}/rank-*{}", found->name,
-                       end == std::string::npos ? "" : name.substr(end));
-  };
-  for (const Variable& variable : options.graph.variables()) {
-    const auto* const part = ranks ? ranks->part_of(variable.name()) : nullptr;
-    facts.emplace_back(
-        fmt::format("{} \"{}\"", part != nullptr ? "sharded" : "variable",
-                    common_name(variable.name())),
-        fmt::format("{} {}", dtype_name(variable.dtype()),
-                    to_string(part != nullptr ? part->place.full_shape : variable.shape())));
-  }
-  for (const RegisteredSaveable& saveable : options.graph.saveables())
-    if (!saveable.optional)
-      facts.emplace_back(fmt::format("object \"{}\"", common_name(saveable.name)), "tracked");
-  return facts;
-}
-
-void check_rank_options(const MonitoredTrainingSessionOptions& options, const Scaffold& scaffold) {
-  const auto ranks = internal::RankState::find(options.graph);
-  if (!ranks || !ranks->is_shared() || !ranks->has_pieces() || options.checkpoint_dir.empty())
-    return;
-  if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
-    throw InvalidArgumentError(
-        "checkpoint_format: arrays that several ranks have together are saved as kTensorBundle "
-        "only, which `crochet convert` converts");
-  if (!scaffold.saver->fallback_dir().empty())
-    throw InvalidArgumentError(
-        fmt::format("fallback_dir is \"{}\", expected none: arrays that several ranks have "
-                    "together are saved in checkpoint_dir only",
-                    scaffold.saver->fallback_dir()));
-}
-
-std::shared_ptr<internal::GroupRun> make_group_run(const MonitoredTrainingSessionOptions& options) {
-  if (!options.group) {
-    internal::check_shards(options.graph, nullptr, options.group_timeout_secs);
-    return nullptr;
-  }
-  auto run = std::make_shared<internal::GroupRun>(options.group, options.agree_every_n_steps,
-                                                  options.group_timeout_secs);
-  run->check_same(facts_of(options));
-  internal::check_shards(options.graph, &*options.group, options.group_timeout_secs);
+// The options by their names in a Loop.
+internal::TrainingRun run_of(const MonitoredTrainingSessionOptions& options) {
+  internal::TrainingRun run{
+      .graph = options.graph,
+      .master = options.master,
+      .is_chief = options.is_chief,
+      .checkpoint = {.dir = options.checkpoint_dir,
+                     .basename = options.checkpoint_basename,
+                     .every_steps = options.save_checkpoint_steps,
+                     .every_secs = options.save_checkpoint_secs,
+                     .listeners = options.saving_listeners,
+                     .saving = options.saving,
+                     .saver = options.saver},
+      .summaries = {.dir = options.summary_dir,
+                    .every_steps = options.save_summaries_steps,
+                    .every_secs = options.save_summaries_secs,
+                    .count_every_steps = options.log_step_count_steps.value_or(kSummarySteps)},
+      .ranks = options.ranks,
+      .scaffold = options.scaffold,
+      .hooks = options.hooks,
+      .chief_only_hooks = options.chief_only_hooks,
+      .config = options.config,
+      .max_wait_secs = options.max_wait_secs,
+      .recovery_wait_secs = options.recovery_wait_secs,
+      .max_recoveries = options.max_recoveries,
+      .can_recover = options.can_recover,
+      .ending = {.stop_grace_period_secs = options.stop_grace_period_secs,
+                 .continue_finished = true},
+      .files = options.files,
+      .clock = options.clock};
+  if (!run.summaries.every_steps && !run.summaries.every_secs)
+    run.summaries.every_steps = kSummarySteps;
   return run;
-}
-
-std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
-                                             const std::shared_ptr<Scaffold>& scaffold,
-                                             const std::shared_ptr<internal::GroupRun>& group_run,
-                                             const internal::TrainingStart& start) {
-  if (!options.is_chief)
-    return std::make_unique<WorkerSessionCreator>(
-        options.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
-                                                   .master = options.master,
-                                                   .config = options.config,
-                                                   .max_wait_secs = options.max_wait_secs,
-                                                   .recovery_wait_secs = options.recovery_wait_secs,
-                                                   .clock = options.clock});
-  ChiefSessionCreatorOptions chief{.scaffold = scaffold,
-                                   .master = options.master,
-                                   .config = options.config,
-                                   .checkpoint_dir = options.checkpoint_dir,
-                                   .checkpoint_basename = options.checkpoint_basename};
-  std::unique_ptr<SessionCreator> creator;
-  if (group_run)
-    creator = std::make_unique<GroupSessionCreator>(options.graph, std::move(chief), group_run,
-                                                    start.chosen_from);
-  else
-    creator = std::make_unique<ChiefSessionCreator>(options.graph, std::move(chief));
-  if (start.early == nullptr) return creator;
-  return std::make_unique<ContinuedSessionCreator>(*start.early, scaffold, std::move(creator));
-}
-
-std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOptions& options,
-                                               std::unique_ptr<SessionCreator> creator,
-                                               const HookList& hooks,
-                                               std::shared_ptr<internal::GroupRun> group_run,
-                                               const internal::TrainingStart& start) {
-  return std::make_unique<MonitoredSession>(
-      std::move(creator), hooks,
-      MonitoredSessionOptions{.max_recoveries = options.max_recoveries,
-                              .can_recover = options.can_recover,
-                              .stop_grace_period_secs = options.stop_grace_period_secs,
-                              .clock = options.clock,
-                              .group_run = std::move(group_run),
-                              .ends_if_finished = start.ends_if_finished,
-                              .saves_on_error = start.saves_on_error});
-}
-
-void note_start(const MonitoredSession& session, const SessionCreator& creator, RunReport& report) {
-  report.first_step = report.last_step = session.first_step().value_or(0);
-  report.restore = creator.restore_report();
-  if (report.restore) report.resumed_from = session.first_step();
-}
-
-// Of all savers, also those that the user has added.
-SaveStatistics saving_of(const HookList& hooks) {
-  SaveStatistics sum;
-  for (const HookHandle& hook : hooks)
-    if (const auto* const saver = internal::dynamic_as<const CheckpointSaverHook>(&*hook))
-      sum.add(saver->statistics());
-  return sum;
-}
-
-void note_end(MonitoredSession& session, RunReport& report) {
-  report.stop =
-      session.stop_request().value_or(StopRequest{"the program", "nothing was left to do"});
-  report.last_step = session.current_step().value_or(report.first_step);
-  report.recoveries = session.num_recoveries();
-}
-
-// The run, as a rank of the group if there is one.
-RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
-                        const internal::TrainingStart& start,
-                        const std::function<void(MonitoredSession& session)>& body) {
-  check_options(options);
-  const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
-  if (const auto ranks = internal::RankState::find(options.graph); ranks && options.group)
-    ranks->set_rank(options.group->rank(), options.group->size());
-  check_rank_options(options, *scaffold);
-  const internal::AttachedRunGroup attached(options.graph, options.group);
-  const std::shared_ptr<internal::GroupRun> group_run = make_group_run(options);
-  const HookList hooks =
-      internal::wire_default_hooks(options, scaffold, group_run, start.steps_per_run);
-
-  std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, group_run, start);
-  const SessionCreator& session_creator = *creator;  // The session will own it.
-  RunReport report;
-  std::unique_ptr<MonitoredSession> session;
-  try {
-    session = make_session(options, std::move(creator), hooks, group_run, start);
-  } catch (const CancelledError& error) {
-    if (pending_signal() == 0 || (options.group && options.group->size() > 1)) throw;
-    report.stop = {"SignalHook", error.what(), pending_signal()};
-  }
-  if (session) {
-    note_start(*session, session_creator, report);
-    run_in_scope(*session, [&] { body(*session); });
-    note_end(*session, report);
-  }
-  report.signal = pending_signal();
-  report.saving = saving_of(hooks);
-  report.saves = report.saving.saved;
-  report.failed_saves = report.saving.failed;
-  log_info("the run ended at " + to_string(report));
-  return report;
 }
 
 }  // namespace
 
 void check_options(const MonitoredTrainingSessionOptions& options) {
+  internal::check_interval("save_checkpoint_steps", options.save_checkpoint_steps,
+                           "save_checkpoint_secs", options.save_checkpoint_secs);
+  internal::check_interval("save_summaries_steps", options.save_summaries_steps,
+                           "save_summaries_secs", options.save_summaries_secs);
+  internal::check_at_least("log_step_count_steps", options.log_step_count_steps, 0);
+  internal::check_options(options.saving, "saving");
+  internal::check_options(options.ranks, "ranks");
   internal::check_at_least("max_recoveries", options.max_recoveries, 0);
   internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
   internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
   internal::check_above("recovery_wait_secs", options.recovery_wait_secs, 0);
-  internal::check_above("agree_every_n_steps", options.agree_every_n_steps, 0);
-  internal::check_above("group_timeout_secs", options.group_timeout_secs, 0);
-  if (options.group && !options.is_chief)
+  if (options.ranks.group && !options.is_chief)
     throw InvalidArgumentError(
         "is_chief is false, expected true with a group: rank 0 of the group is the chief");
-  internal::wire_default_hooks(options, std::make_shared<Scaffold>(), nullptr);
 }
 
 RunReport train(const MonitoredTrainingSessionOptions& options,
                 const std::function<void(MonitoredSession& session)>& body) {
-  return internal::train(options, {}, body);
-}
-
-RunReport internal::train(const MonitoredTrainingSessionOptions& options,
-                          const TrainingStart& start,
-                          const std::function<void(MonitoredSession& session)>& body) {
   try {
-    return train_as_rank(options, start, body);
+    check_options(options);
   } catch (...) {
-    // Of an error before there is a session, or after it.
-    if (options.group) options.group->leave(describe(std::current_exception()));
+    if (options.ranks.group) options.ranks.group->leave(describe(std::current_exception()));
     throw;
   }
+  return internal::train(run_of(options), body);
 }
 
 }  // namespace crochet::inline v0

@@ -29,6 +29,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
 using testing::Optional;
+using testing::ThrowsMessage;
 
 // A graph that counts steps; each one stands for a new process.
 struct CountingGraph {
@@ -99,7 +100,7 @@ TEST_F(TrainTest, ReportsNoCheckpointIfNothingIsSaved) {
                                              .files = &files_,
                                              .clock = &clock_});
     nothing.save_checkpoint_steps = 1;
-    nothing.deadline_secs = deadline_secs;
+    nothing.saving.deadline_secs = deadline_secs;
     const RunReport report = make_steps(nothing, graph.step, 3);
     EXPECT_EQ(report.last_step, 3);
     EXPECT_EQ(report.saves, 0);
@@ -221,9 +222,9 @@ TEST_F(TrainTest, KeepsAsManyCheckpointsAsAsked) {
   CountingGraph graph;
   MonitoredTrainingSessionOptions few = options(graph);
   few.save_checkpoint_steps = 1;
-  few.max_to_keep = 2;
-  few.keep_checkpoint_every_n_steps = 3;
-  few.record_command_line = false;
+  few.saver.max_to_keep = 2;
+  few.saver.keep_checkpoint_every_n_steps = 3;
+  few.saver.record_command_line = false;
   make_steps(few, graph.step, 5);
   EXPECT_THAT(checkpoints(),
               ElementsAre("run/model.ckpt-3", "run/model.ckpt-4", "run/model.ckpt-5"));
@@ -442,6 +443,17 @@ TEST_F(TrainWorkerTest, EndsItsWaitOnASignal) {
   EXPECT_EQ(num_questions_, 1);
 }
 
+TEST_F(TrainTest, NamesTheIntervalsThatExcludeEachOther) {
+  CountingGraph graph;
+  auto bad = options(graph);
+  bad.save_checkpoint_steps = 10;
+  bad.save_checkpoint_secs = 2.5;
+  EXPECT_THAT([&] { check_options(bad); },
+              ThrowsMessage<InvalidArgumentError>(
+                  "save_checkpoint_steps is 10 and save_checkpoint_secs is 2.5: at most one of "
+                  "them may be given"));
+}
+
 TEST_F(TrainTest, RejectsBadOptionsBeforeAnythingBegins) {
   CountingGraph graph;
   const auto expect_refused = [&](const auto& change) {
@@ -454,8 +466,10 @@ TEST_F(TrainTest, RejectsBadOptionsBeforeAnythingBegins) {
   expect_refused([](auto& bad) { bad.recovery_wait_secs = 0; });
   expect_refused([](auto& bad) { bad.stop_grace_period_secs = -1; });
   expect_refused([](auto& bad) { bad.save_checkpoint_secs = -1; });
-  expect_refused(
-      [](auto& bad) { bad.save_checkpoint_secs = bad.save_checkpoint_steps.emplace(1); });
+  expect_refused([](auto& bad) { bad.save_summaries_steps = bad.save_summaries_secs.emplace(1); });
+  expect_refused([](auto& bad) { bad.log_step_count_steps = -1; });
+  expect_refused([](auto& bad) { bad.ranks.timeout_secs = 0; });
+  expect_refused([](auto& bad) { bad.saving.deadline_secs = -1; });
   EXPECT_FALSE(files_.exists("run"));
 }
 

@@ -29,24 +29,21 @@ TEST(OptionOrderTest, IsStepsThenSeconds) {
   const LoggingTensorHookOptions logging{.every_n_iter = 1, .every_n_secs = 2};
   const EveryOptions every{.steps = 1, .secs = 2};
   const SecondOrStepTimerOptions timer{.every_steps = 1, .every_secs = 2};
-  const LoopOptions loop{.save_checkpoint_steps = 1,
-                         .save_checkpoint_secs = 2,
-                         .save_summaries_steps = 1,
-                         .save_summaries_secs = 2,
-                         .log_step_count_steps = 1,
-                         .log_step_count_secs = 2};
+  const LoopOptions loop{
+      .checkpoint = {.every_steps = 1, .every_secs = 2},
+      .summaries = {
+          .every_steps = 1, .every_secs = 2, .count_every_steps = 1, .count_every_secs = 2}};
   const MonitoredTrainingSessionOptions training{.graph = graph,
                                                  .save_checkpoint_steps = 1,
                                                  .save_checkpoint_secs = 2,
                                                  .save_summaries_steps = 1,
                                                  .save_summaries_secs = 2,
-                                                 .log_step_count_steps = 1,
-                                                 .log_step_count_secs = 2};
+                                                 .log_step_count_steps = 1};
   EXPECT_EQ(checkpoints.save_secs, summaries.save_secs);
   EXPECT_EQ(profiles.save_secs, counter.every_n_secs);
   EXPECT_EQ(evaluation.every_n_secs, logging.every_n_secs);
   EXPECT_EQ(every.secs, timer.every_secs);
-  EXPECT_EQ(loop.save_checkpoint_secs, training.save_checkpoint_secs);
+  EXPECT_EQ(loop.checkpoint.every_secs, training.save_checkpoint_secs);
 }
 
 }  // namespace

@@ -315,14 +315,14 @@ TEST_F(ReentryTest, OfALoop) {
       return newest();
     };
     Loop with(
-        {.checkpoint_dir = "run",
-         .save_checkpoint_steps = 2,
-         .saving_listeners = {std::make_shared<CallingListener>(
-             [&](const std::string& name, Session& session) {
-               call_both(name, &session, nullptr, nullptr);
-             })},
-         .checkpoint_metrics = {source},
-         .save_summaries_steps = 2,
+        {.checkpoint = {.dir = "run",
+                        .every_steps = 2,
+                        .listeners = {std::make_shared<CallingListener>(
+                            [&](const std::string& name, Session& session) {
+                              call_both(name, &session, nullptr, nullptr);
+                            })},
+                        .saving = {.metrics = {source}}},
+         .summaries = {.every_steps = 2},
          .hooks = {std::make_shared<CallingHook>(call_both),
                    every({.steps = 2}, "loss",
                          [&](int64_t, float) { call_both("every", nullptr, nullptr, nullptr); }),

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "crochet/checkpoint/saver/restore_mismatch.h"
-#include "crochet/run/restore_options.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/session/graph.h"
 
 namespace crochet::inline v0::internal {

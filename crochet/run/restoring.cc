@@ -6,9 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
-#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/run/restore_purpose.h"
 
 namespace crochet::inline v0::internal {
@@ -34,37 +32,21 @@ class NewTraining {
 
 }  // namespace
 
-void check_options(const RestoreOptions& options, const std::string& checkpoint_dir) {
-  check_stored_names(options.rename);
-  const auto refuse = [](const std::string& why) {
-    throw InvalidArgumentError("LoopOptions: restore" + why);
-  };
-  if (options.from.empty() && !options.only.is_all())
-    refuse(".only has no effect without restore.from");
-  if (!options.from.empty() && options.from == checkpoint_dir)
-    refuse(".from is checkpoint_dir, from which the run resumes in any case");
-}
-
-void set_restore_options(SaverOptions& saver, const RestoreOptions& options) {
-  saver.reshape = options.reshape;
-  saver.convert_dtype = options.convert_dtype;
-  saver.allow_missing = options.allow_missing;
-  saver.allow_mismatched = options.allow_mismatched;
-  saver.allow_surplus = options.allow_surplus;
-  saver.keep = options.keep;
-  saver.rename = options.rename;
-  if (options.from.empty()) saver.go_back_to = options.which;
+RestoreOptions for_saver(RestoreOptions options) {
+  if (!options.from.empty()) options.which = Checkpoint::newest();
+  options.from.clear();
+  options.only = true;
+  return options;
 }
 
 RestoreReport restore_from(Session& session, const RestoreOptions& options, FileSystem* files) {
   SaverOptions saver_options{.write_state = false, .files = files};
-  set_restore_options(saver_options, options);
   if (!options.only.is_all())
     saver_options.filter = [only = options.only](std::string_view name) {
       return only.match(std::string(name));
     };
   const NewTraining new_training(session.graph(), !options.only.is_all());
-  Saver saver(std::move(saver_options));
+  Saver saver(std::move(saver_options), for_saver(options));
   return saver.restore(session, chosen_checkpoint(saver.files(), options.from, options.which));
 }
 

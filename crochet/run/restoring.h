@@ -2,18 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/run/restore_options.h"
 
 namespace crochet::inline v0::internal {
 
-// Throws: InvalidArgumentError for options that are invalid, or have no effect.
-void check_options(const RestoreOptions& options, const std::string& checkpoint_dir);
-
-// Sets the options of a saver that say what may differ.
-void set_restore_options(SaverOptions& saver, const RestoreOptions& options);
+// Those that concern a saver: what may differ, and to which of the run's own checkpoints it goes
+// back.
+RestoreOptions for_saver(RestoreOptions options);
 
 // Restores what `options.only` selects from `options.from`. Throws: as chosen_checkpoint() and
 // Saver::restore do.

@@ -42,9 +42,8 @@ class RestoringTest : public testing::Test {
  protected:
   LoopOptions options(int64_t last_step, const RestoreOptions& restore = {},
                       const std::string& directory = "run") {
-    return {.checkpoint_dir = directory,
+    return {.checkpoint = {.dir = directory, .every_steps = 10},
             .restore = restore,
-            .save_checkpoint_steps = 10,
             .hooks = {StopAtStepHook({.last_step = last_step})},
             .files = &files_};
   }
@@ -216,7 +215,7 @@ TEST_F(RestoringTest, TheAdviceKeepsTheOptionsThatAreSet) {
 TEST_F(RestoringTest, TheAdviceWritesEveryOptionAsTheProgramDoes) {
   {
     LoopOptions with = options(20, {}, "old");
-    with.keep_best = KeepBest{"loss", 1};
+    with.checkpoint.saver.keep_best = KeepBest{"loss", 1};
     Loop loop(std::move(with));
     loop.scalar("loss", [] { return 1.0; });
     loop.run([] {});
@@ -786,7 +785,7 @@ TEST_F(RestoringTest, GoesBackOnce) {
   std::vector<float> w(3);
   const auto run = [&](const RestoreOptions& restore, int64_t last_step, bool is_early = false) {
     LoopOptions all_kept = options(last_step, restore);
-    all_kept.max_to_keep = 0;
+    all_kept.checkpoint.saver.max_to_keep = 0;
     Loop loop(std::move(all_kept));
     loop.track("model/w", w);
     loop.track("model/b", count);
@@ -838,7 +837,7 @@ TEST_F(RestoringTest, OptionsWithoutEffectAreErrors) {
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(message)));
   };
   expect_refused({.only = {"a"}}, "LoopOptions: restore.only has no effect without restore.from");
-  expect_refused({.from = "run"}, "restore.from is checkpoint_dir");
+  expect_refused({.from = "run"}, "restore.from is checkpoint.dir");
   expect_refused({.rename = {{"a/*", "b"}}}, "rename {\"a/*\", \"b\"}: found 1 and 0 \"*\"");
 }
 
@@ -846,7 +845,7 @@ TEST_F(RestoringTest, LoadsTheBestCheckpoint) {
   float b = 0;
   {
     LoopOptions with = options(30);
-    with.keep_best = KeepBest{"accuracy", 1, Better::kHigher};
+    with.checkpoint.saver.keep_best = KeepBest{"accuracy", 1, Better::kHigher};
     Loop loop(with);
     loop.track("b", b);
     std::map<int64_t, float> accuracy = {{10, 0.5f}, {20, 0.75f}, {30, 0.25f}};

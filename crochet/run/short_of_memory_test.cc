@@ -88,13 +88,14 @@ class ShortOfMemoryTest : public testing::Test {
          .output_dir = directory,
          .clock = &clock_});
     const MetricSource error = evaluation.metric("error");
-    Loop loop({.checkpoint_dir = directory,
-               .save_checkpoint_steps = 2,
-               .checkpoint_metrics = {error},
-               .max_to_keep = 2,
-               .keep_best = KeepBest{.metric = "error", .better = Better::kLower},
-               .save_summaries_steps = 1,
-               .log_step_count_steps = 1,
+    Loop loop({.checkpoint = {.dir = directory,
+                              .every_steps = 2,
+                              .copy_threads = 2,
+                              .saving = {.metrics = {error}},
+                              .saver = {.max_to_keep = 2,
+                                        .keep_best =
+                                            KeepBest{.metric = "error", .better = Better::kLower}}},
+               .summaries = {.every_steps = 1, .count_every_steps = 1},
                .hooks = {SignalHook({SIGUSR2}), std::move(evaluation),
                          stop_if_no_decrease_hook(error, 100, {.run_every_steps = 1}),
                          NanTensorHook("loss"),
@@ -102,7 +103,6 @@ class ShortOfMemoryTest : public testing::Test {
                          ProfilerHook({.save_steps = 3, .output_dir = directory}),
                          ProgressBarHook({.values = {"loss"}, .every_secs = 0.001, .stream = bar_}),
                          StopAtStepHook({.last_step = kLastStep})},
-               .copy_threads = 2,
                .clock = &clock_});
     counts.track_in(loop);
     loop.scalar("loss", [&] { return 1.0 / static_cast<double>(counts.steps); });

@@ -95,8 +95,9 @@ TEST_F(SteadyStepTest, AllocatesListsOfValues) {
 // The allocations of each of the first 99 steps of a loop, from the tenth on.
 std::vector<int64_t> allocations_of_loop(const std::string& directory) {
   double weight = 0;
-  Loop loop(
-      {.checkpoint_dir = directory, .hooks = {NanTensorHook("weight")}, .continue_finished = true});
+  Loop loop({.checkpoint = {.dir = directory},
+             .hooks = {NanTensorHook("weight")},
+             .ending = {.continue_finished = true}});
   loop.track("weight", weight);
   loop.scalar("weight", [&] { return weight; });
   std::vector<int64_t> allocations;

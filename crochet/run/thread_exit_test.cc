@@ -46,8 +46,7 @@ TEST(ThreadExitTest, ABodyThatEndsItsThreadEndsTheRunAndTheNextOneContinues) {
   bool is_destroyed = false;
   int64_t count = 0;
   const auto train = [&](int64_t ends_at) {
-    Loop loop({.checkpoint_dir = directory.path(),
-               .save_checkpoint_steps = 1,
+    Loop loop({.checkpoint = {.dir = directory.path(), .every_steps = 1},
                .hooks = {StopAtStepHook({.last_step = 10}), std::make_shared<KeptErrors>(errors)}});
     loop.track("count", count);
     const RunReport report = loop.run([&](Step& step) {

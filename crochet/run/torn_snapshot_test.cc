@@ -20,6 +20,7 @@
 #include "crochet/eigen.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/loop.h"
+#include "crochet/run/monitored_training_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
@@ -100,15 +101,12 @@ struct State {
 class TornSnapshotTest : public testing::Test {
  protected:
   LoopOptions options(int64_t last_step = kNumSteps) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 1,
-            .saving_listeners = {listener_},
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
-            .hooks = {StopAtStepHook({.last_step = last_step})},
-            .copy_threads = 3,
-            .files = &files_,
-            .clock = &clock_};
+    return {
+        .checkpoint = {.dir = "run", .every_steps = 1, .listeners = {listener_}, .copy_threads = 3},
+        .summaries = {.every_steps = 0, .count_every_steps = 0},
+        .hooks = {StopAtStepHook({.last_step = last_step})},
+        .files = &files_,
+        .clock = &clock_};
   }
 
   // Throws at some steps, once each: errors that are recovered from, and errors that are not.
@@ -271,9 +269,9 @@ TEST_F(TornSnapshotTest, FailsTheSaveIfChecked) {
     MemoryFileSystem files;
     Tearing state;
     LoopOptions options = this->options(6);
-    options.check_torn_snapshots = looks;
-    options.saving_listeners.clear();
-    options.max_to_keep = 0;
+    options.debug.check_torn_snapshots = looks;
+    options.checkpoint.listeners.clear();
+    options.checkpoint.saver.max_to_keep = 0;
     options.files = &files;
     Loop loop(options);
     loop.track("model", state);

@@ -72,8 +72,9 @@ class TrackedClassesTest : public testing::Test {
  protected:
   template <typename T>
   void save(T& value) {
-    Loop loop(
-        {.checkpoint_dir = "run", .hooks = {StopAtStepHook({.num_steps = 1})}, .files = &files_});
+    Loop loop({.checkpoint = {.dir = "run"},
+               .hooks = {StopAtStepHook({.num_steps = 1})},
+               .files = &files_});
     loop.track("s", value);
     loop.run([] {});
   }
@@ -97,8 +98,7 @@ TEST_F(TrackedClassesTest, RefusesAnObjectOfAnotherClassWhenItIsTracked) {
 
 TEST_F(TrackedClassesTest, RefusesAnObjectOfAnotherClassAtTheFirstSave) {
   std::vector<std::unique_ptr<Agent>> agents;
-  Loop loop({.checkpoint_dir = "run",
-             .save_checkpoint_steps = 1,
+  Loop loop({.checkpoint = {.dir = "run", .every_steps = 1},
              .hooks = {StopAtStepHook({.last_step = 9})},
              .files = &files_});
   loop.track("agents", agents);

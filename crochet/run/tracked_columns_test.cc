@@ -80,9 +80,8 @@ class TrackedColumnsTest : public testing::Test {
     Saver({.files = &files_}).save(*Program(value).session, "run/ckpt", 1);
   }
   template <typename T>
-  RestoreReport restore(T&& value, SaverOptions options = {}) {
-    options.files = &files_;
-    return Saver(options).restore(*Program(value).session, "run/ckpt-1");
+  RestoreReport restore(T&& value, const RestoreOptions& options = {}) {
+    return Saver({.files = &files_}, options).restore(*Program(value).session, "run/ckpt-1");
   }
   // A checkpoint that no program wrote.
   void write(const std::vector<std::pair<std::string, Tensor>>& tensors) {
@@ -336,9 +335,9 @@ TEST_F(TrackedColumnsTest, OptionsReachEachMember) {
   save(moves(3));
   std::vector<SquareMove> value(3);
   value[1].action = 9;
-  const RestoreReport report = restore(value, {.reshape = {"value/state"},
-                                               .keep = {"value/action"},
-                                               .rename = {{"value/finished", "value/done"}}});
+  const RestoreReport report = restore(value, {.keep = {"value/action"},
+                                               .rename = {{"value/finished", "value/done"}},
+                                               .reshape = {"value/state"}});
   EXPECT_THAT(report.reshaped, ElementsAre("value/state"));
   EXPECT_THAT(report.kept, ElementsAre("value/action"));
   EXPECT_THAT(report.renamed, ElementsAre(Pair("value/finished", "value/done")));
@@ -504,8 +503,7 @@ TEST_F(TrackedColumnsTest, SurvivesHostileCheckpoints) {
 
 TEST_F(TrackedColumnsTest, TheNumberOfEntriesDoesNotDependOnTheNumberOfElements) {
   std::deque<Move> replay(20'000);
-  Loop loop({.checkpoint_dir = "replay",
-             .save_checkpoint_steps = 10,
+  Loop loop({.checkpoint = {.dir = "replay", .every_steps = 10},
              .hooks = {StopAtStepHook({.last_step = 30})},
              .files = &files_});
   loop.track("replay", replay);
@@ -517,8 +515,9 @@ TEST_F(TrackedColumnsTest, TheNumberOfEntriesDoesNotDependOnTheNumberOfElements)
   EXPECT_EQ(CheckpointReader("replay/model.ckpt-30", files_).tensors().size(), 4);
   EXPECT_LT(files_.file_size("replay/model.ckpt-30.index"), 500);
   std::deque<Move> restored;
-  Loop next(
-      {.checkpoint_dir = "replay", .hooks = {StopAtStepHook({.last_step = 30})}, .files = &files_});
+  Loop next({.checkpoint = {.dir = "replay"},
+             .hooks = {StopAtStepHook({.last_step = 30})},
+             .files = &files_});
   next.track("replay", restored);
   EXPECT_EQ(next.restore(), 30);
   EXPECT_EQ(restored, replay);

@@ -115,9 +115,9 @@ class TrackedContainersTest : public testing::Test {
     Saver({.files = &files_}).save(*Program(tracked(value)).session, "run/ckpt", 1);
   }
   template <typename T>
-  RestoreReport restore(T& value, SaverOptions options = {}) {
-    options.files = &files_;
-    return Saver(options).restore(*Program(tracked(value)).session, "run/ckpt-1");
+  RestoreReport restore(T& value, const RestoreOptions& options = {}) {
+    return Saver({.files = &files_}, options)
+        .restore(*Program(tracked(value)).session, "run/ckpt-1");
   }
 
   // A checkpoint that no program wrote.
@@ -416,11 +416,11 @@ TEST_F(TrackedContainersTest, AppliesOptionsToEachPart) {
          {"value/1/old", Tensor::zeros<float>({1})}});
   std::vector<Layer> value(1);
   value[0].bias = 7;
-  const RestoreReport report = restore(value, {.reshape = {"value/*/bias"},
-                                               .convert_dtype = {"*/weights"},
+  const RestoreReport report = restore(value, {.rename = {{"value/*/weights", "value/*/w"}},
                                                .allow_missing = {"value/1/bias"},
                                                .allow_surplus = {"*/old"},
-                                               .rename = {{"value/*/weights", "value/*/w"}}});
+                                               .reshape = {"value/*/bias"},
+                                               .convert_dtype = {"*/weights"}});
   ASSERT_EQ(value.size(), 2);
   EXPECT_THAT(value[0].weights, ElementsAre(1, 2));
   EXPECT_EQ(value[0].bias, 0);
@@ -588,12 +588,10 @@ TEST_F(TrackedContainersTest, RejectsKeysThatDoNotMatchTheirValues) {
 TEST_F(TrackedContainersTest, ComputeMayChangeWhatContainersOwn) {
   constexpr size_t kSize = 1 << 18;
   std::vector<Layer> layers(2, Layer{std::vector<float>(kSize), 0, 0});
-  LoopOptions options{.checkpoint_dir = "run",
-                      .save_checkpoint_steps = 1,
-                      .max_to_keep = 0,
-                      .save_summaries_steps = 0,
+  LoopOptions options{.checkpoint = {.dir = "run", .every_steps = 1, .saver = {.max_to_keep = 0}},
+                      .summaries = {.every_steps = 0},
                       .hooks = {StopAtStepHook({.last_step = 5})},
-                      .check_torn_snapshots = true,
+                      .debug = {.check_torn_snapshots = true},
                       .files = &files_};
   float fixed[kSize / 4] = {};
   Loop loop(options);
@@ -619,9 +617,8 @@ TEST_F(TrackedContainersTest, ComputeMayChangeWhatContainersOwn) {
 TEST_F(TrackedContainersTest, ARecoveryRestoresTheStructure) {
   std::map<std::string, Layer> value;
   bool has_failed = false;
-  Loop loop({.checkpoint_dir = "run",
-             .save_checkpoint_steps = 2,
-             .save_summaries_steps = 0,
+  Loop loop({.checkpoint = {.dir = "run", .every_steps = 2},
+             .summaries = {.every_steps = 0},
              .hooks = {StopAtStepHook({.last_step = 5})},
              .files = &files_});
   loop.track("value", value);
@@ -639,8 +636,8 @@ TEST_F(TrackedContainersTest, ARecoveryRestoresTheStructure) {
 
 TEST_F(TrackedContainersTest, ARunContinuesFromWhatItRestoredEarly) {
   const auto options = [&](int64_t last_step) {
-    return LoopOptions{.checkpoint_dir = "run",
-                       .save_summaries_steps = 0,
+    return LoopOptions{.checkpoint = {.dir = "run"},
+                       .summaries = {.every_steps = 0},
                        .hooks = {StopAtStepHook({.last_step = last_step})},
                        .files = &files_};
   };
@@ -666,8 +663,8 @@ TEST_F(TrackedContainersTest, AnEvaluatorFollowsAContainerThatGrows) {
   for (int64_t last_step = 1; last_step <= 3; ++last_step) {
     std::map<std::string, float> rates;
     std::map<std::string, Layer> layers;
-    Loop loop({.checkpoint_dir = "run",
-               .save_summaries_steps = 0,
+    Loop loop({.checkpoint = {.dir = "run"},
+               .summaries = {.every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = last_step})},
                .files = &files_});
     loop.track("rates", rates);

@@ -187,11 +187,10 @@ struct World {
 void live(World& world, Random& random, CheckpointFormat format) {
   Node state;
   if (below(random, 2) == 0) change(state, random, 2);  // Not what it restores.
-  Loop loop({.checkpoint_dir = "run",
-             .checkpoint_format = format,
-             .save_checkpoint_steps = 1 + below(random, 3),
-             .save_summaries_steps = 0,
-             .log_step_count_steps = 0,
+  Loop loop({.checkpoint = {.dir = "run",
+                            .every_steps = 1 + below(random, 3),
+                            .saver = {.format = format}},
+             .summaries = {.every_steps = 0, .count_every_steps = 0},
              .hooks = {StopAtStepHook({.num_steps = 1 + below(random, 8)})},
              .files = world.files.get()});
   loop.track("state", state);

@@ -20,10 +20,8 @@ constexpr size_t kElement = 12'345;  // Which no sample of the elements shows.
 class TrackedTensorTest : public testing::Test {
  protected:
   LoopOptions options(int64_t last_step) {
-    return {.checkpoint_dir = "run",
-            .save_checkpoint_steps = 1,
-            .max_to_keep = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .every_steps = 1, .saver = {.max_to_keep = 0}},
+            .summaries = {.count_every_steps = 0},
             .hooks = {StopAtStepHook({.last_step = last_step})},
             .files = &files_};
   }
@@ -51,7 +49,7 @@ TEST_F(TrackedTensorTest, IsSavedAsASpanHasWrittenIt) {
     Tensor tensor = Tensor::zeros<float>({kSize});
     const std::span<float> values = tensor.mutable_flat<float>();
     LoopOptions with = options(9);
-    with.check_torn_snapshots = checks;
+    with.debug.check_torn_snapshots = checks;
     train(std::move(with), tensor,
           [&](Step& step) { values[kElement] = static_cast<float>(step.number()); });
     expect_each_has_its_step(9);

@@ -105,10 +105,8 @@ bool same(const Tree& a, const Tree& b) {
 class TrackedTypesTest : public testing::TestWithParam<CheckpointFormat> {
  protected:
   LoopOptions options() {
-    return {.checkpoint_dir = "run",
-            .checkpoint_format = GetParam(),
-            .save_summaries_steps = 0,
-            .log_step_count_steps = 0,
+    return {.checkpoint = {.dir = "run", .saver = {.format = GetParam()}},
+            .summaries = {.every_steps = 0, .count_every_steps = 0},
             .hooks = {StopAtStepHook({.last_step = 1})},
             .files = &*files_};
   }

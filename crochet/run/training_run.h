@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "crochet/run/monitored_training_session.h"
-#include "crochet/run/restore_options.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/monitor/scaffold.h"
+#include "crochet/run/loop_options.h"
+#include "crochet/run/run_report.h"
 
 namespace crochet::inline v0::internal {
 
@@ -23,8 +26,29 @@ struct EarlyRestore {
   bool is_own;  // False for a checkpoint of another run.
 };
 
-// With what the first session of a run begins.
-struct TrainingStart {
+// What a Loop and train() have in common: their options, checked, and with what a run begins.
+struct TrainingRun {
+  Graph& graph;  // Not owned; outlives the run.
+  std::string master = {};
+  bool is_chief = true;
+  CheckpointOptions checkpoint = {};
+  SummaryOptions summaries = {};
+  bool has_last_summaries = false;
+  RankOptions ranks = {};
+  // Its saver is used; CheckpointOptions::saver is for one that it lacks.
+  std::shared_ptr<Scaffold> scaffold = {};
+  HookList hooks = {};
+  HookList chief_only_hooks = {};
+  SessionConfig config = {};
+  double max_wait_secs = 7200;
+  double recovery_wait_secs = 30;
+  int max_recoveries = 3;
+  // Called before each recovery. Empty: a recovery is always possible.
+  std::function<bool()> can_recover = {};
+  EndOptions ending = {};
+  FileSystem* files = nullptr;
+  Clock* clock = nullptr;
+
   // Unless null, the chief continues from it: only state that was not restored then, the step and
   // the state of hooks, is read from the checkpoint.
   const EarlyRestore* early = nullptr;
@@ -34,12 +58,10 @@ struct TrainingStart {
   // the other ranks before theirs is called.
   std::string* chosen_from = nullptr;
   // See MonitoredSessionOptions.
-  bool ends_if_finished = false;
   bool saves_on_error = false;
 };
 
 // As crochet::train().
-RunReport train(const MonitoredTrainingSessionOptions& options, const TrainingStart& start,
-                const std::function<void(MonitoredSession& session)>& body);
+RunReport train(const TrainingRun& run, const std::function<void(MonitoredSession& session)>& body);
 
 }  // namespace crochet::inline v0::internal

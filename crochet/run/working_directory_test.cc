@@ -55,10 +55,8 @@ class WorkingDirectoryTest : public testing::Test {
 
 TEST_F(WorkingDirectoryTest, ALoopStaysInItsDirectories) {
   std::vector<double> w(10);
-  Loop loop({.checkpoint_dir = "runs/x",
-             .save_checkpoint_steps = 10,
-             .save_summaries_steps = 2,
-             .summary_dir = "curves/x",
+  Loop loop({.checkpoint = {.dir = "runs/x", .every_steps = 10},
+             .summaries = {.dir = "curves/x", .every_steps = 2},
              .hooks = {StopAtStepHook({.last_step = 60})}});
   loop.track("w", w);
   loop.scalar("loss", [&] { return w[0]; });
@@ -79,7 +77,7 @@ TEST_F(WorkingDirectoryTest, ALoopStaysInItsDirectories) {
 TEST_F(WorkingDirectoryTest, ALoopRestoresFromTheDirectoryInItsOptions) {
   double w = 5;
   {
-    Loop loop({.checkpoint_dir = "pretrained", .hooks = {StopAtStepHook({.last_step = 3})}});
+    Loop loop({.checkpoint = {.dir = "pretrained"}, .hooks = {StopAtStepHook({.last_step = 3})}});
     loop.track("w", w);
     loop.run([&] { w += 1; });
   }
@@ -93,10 +91,9 @@ TEST_F(WorkingDirectoryTest, ALoopRestoresFromTheDirectoryInItsOptions) {
 
 TEST_F(WorkingDirectoryTest, AFallbackDirectoryStays) {
   double w = 0;
-  Loop loop({.checkpoint_dir = "runs/x",
-             .save_checkpoint_steps = 1,
-             .fallback_dir = "spare/x",
-             .hooks = {StopAtStepHook({.last_step = 2})}});
+  Loop loop(
+      {.checkpoint = {.dir = "runs/x", .every_steps = 1, .saver = {.fallback_dir = "spare/x"}},
+       .hooks = {StopAtStepHook({.last_step = 2})}});
   loop.track("w", w);
   leave();
   loop.run([&] { w += 1; });
@@ -185,7 +182,7 @@ TEST_F(WorkingDirectorySaverTest, AMetricIsReadWhereItWas) {
 TEST_F(WorkingDirectorySaverTest, AnEvaluatorFollowsTheRunThatItWasGiven) {
   double w = 0;
   {
-    Loop loop({.checkpoint_dir = "run", .hooks = {StopAtStepHook({.last_step = 3})}});
+    Loop loop({.checkpoint = {.dir = "run"}, .hooks = {StopAtStepHook({.last_step = 3})}});
     loop.track("w", w);
     loop.run([&] { w += 1; });
   }
@@ -204,16 +201,16 @@ TEST_F(WorkingDirectorySaverTest, HooksWriteWhereTheyWereMade) {
   graph.variable("w", Tensor::from<float>({1}));
   graph.create_global_step();
   const Operation step = graph.increment_global_step({});
-  HookList hooks = {
-      CheckpointSaverHook({.checkpoint_dir = "run", .save_steps = 1, .fallback_dir = "spare"}),
-      StepCounterHook({.every_n_steps = 1, .output_dir = "rate"}),
-      EvaluationHook({.every_n_steps = 1,
-                      .evaluate =
-                          [] {
-                            return Metrics{{"a", 1}};
-                          },
-                      .output_dir = "eval"}),
-      StopAtStepHook({.last_step = 3})};
+  const auto saver = std::make_shared<Saver>(SaverOptions{.fallback_dir = "spare"});
+  HookList hooks = {CheckpointSaverHook({.checkpoint_dir = "run", .save_steps = 1, .saver = saver}),
+                    StepCounterHook({.every_n_steps = 1, .output_dir = "rate"}),
+                    EvaluationHook({.every_n_steps = 1,
+                                    .evaluate =
+                                        [] {
+                                          return Metrics{{"a", 1}};
+                                        },
+                                    .output_dir = "eval"}),
+                    StopAtStepHook({.last_step = 3})};
   auto creator = std::make_unique<ChiefSessionCreator>(
       graph, ChiefSessionCreatorOptions{.checkpoint_dir = "run"});
   leave();

@@ -34,7 +34,7 @@ class RestoresTest : public testing::Test {
   }
   template <typename T>
   RunReport run(const RestoreOptions& restore, T& value) {
-    Loop loop({.checkpoint_dir = "run",
+    Loop loop({.checkpoint = {.dir = "run"},
                .restore = restore,
                .hooks = {StopAtStepHook({.last_step = 2})},
                .files = files_.get()});

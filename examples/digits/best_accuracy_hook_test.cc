@@ -24,8 +24,8 @@ using crochet::TempDirectory;
 std::shared_ptr<BestAccuracyHook> run_until(const std::string& directory, int64_t last_step,
                                             int64_t peak) {
   auto best = std::make_shared<BestAccuracyHook>();
-  Loop loop(
-      {.checkpoint_dir = directory, .hooks = {StopAtStepHook({.last_step = last_step}), best}});
+  Loop loop({.checkpoint = {.dir = directory},
+             .hooks = {StopAtStepHook({.last_step = last_step}), best}});
   int64_t step = 0;
   loop.track("step", step);
   loop.scalar("accuracy", [&] { return 1 - 0.001f * static_cast<float>(std::abs(step - peak)); });

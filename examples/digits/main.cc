@@ -50,10 +50,10 @@ int train(const Options& options) {
       crochet::Fetches::Map{{"accuracy", "accuracy"}, {"confusion", "confusion"}});
 
   crochet::Loop loop({
-      .checkpoint_dir = options.dir,
-      .save_checkpoint_steps = options.save_steps,
-      .save_checkpoint_secs = options.save_secs,
-      .save_summaries_steps = 100,  // By default every 2 s, but this takes only a few.
+      .checkpoint = {.dir = options.dir,
+                     .every_steps = options.save_steps,
+                     .every_secs = options.save_secs},
+      .summaries = {.every_steps = 100},
       .hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
                 crochet::NanTensorHook("loss"),
                 crochet::ProgressBarHook({.values = {"loss", "accuracy"}}),

@@ -97,10 +97,8 @@ struct Options {
 
 crochet::RunReport run(const std::shared_ptr<crochet::Group>& group, const Options& options) {
   Plate plate(*group);
-  crochet::Loop loop({.checkpoint_dir = options.dir,
-                      .save_checkpoint_steps = options.save_every,
-                      .group = group,
-                      .agree_every_n_steps = 10,
+  crochet::Loop loop({.checkpoint = {.dir = options.dir, .every_steps = options.save_every},
+                      .ranks = {.group = group, .agree_every_n_steps = 10},
                       .hooks = {crochet::StopAtStepHook({.last_step = options.steps}),
                                 crochet::SignalHook({SIGINT, SIGTERM})}});
   loop.track("plate", plate);

@@ -363,7 +363,7 @@ void train_state(const Arguments& arguments, FileSystem& files) {
          .hooks = hooks,
          .save_checkpoint_steps = arguments.number("every", 1),
          .saving_listeners = {std::make_shared<TellPublished>()},
-         .deadline_secs = deadline_secs,
+         .saving = {.deadline_secs = deadline_secs},
          .save_summaries_steps = 0,
          .log_step_count_steps = 0,
          .files = &files},

@@ -31,12 +31,10 @@ void say_and_wait() {
 
 int run(const char* directory, int64_t last_step, bool wait) {
   std::vector<float> weights(1000);
-  crochet::Loop loop({.checkpoint_dir = directory,
-                      .save_checkpoint_steps = 1,
-                      .max_to_keep = 1,
-                      .save_summaries_steps = 0,
-                      .log_step_count_steps = 0,
-                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop(
+      {.checkpoint = {.dir = directory, .every_steps = 1, .saver = {.max_to_keep = 1}},
+       .summaries = {.every_steps = 0, .count_every_steps = 0},
+       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("weights", weights);
   const auto report = loop.run([&](crochet::Step& step) {
     if (wait) say_and_wait();

@@ -21,8 +21,7 @@ int main(int, char** argv) try {
   std::uniform_real_distribution<double> uniform(-1, 1);
 
   crochet::Loop loop(
-      {.checkpoint_dir = "runs/job",
-       .deadline_secs = 20,
+      {.checkpoint = {.dir = "runs/job", .saving = {.deadline_secs = 20}},
        .hooks = {crochet::StopAtStepHook({.last_step = last_step}),
                  crochet::SignalHook({SIGTERM, SIGINT}), crochet::SaveOnSignalHook({SIGUSR1})}});
   loop.track("position", position);

@@ -73,8 +73,7 @@ void track(crochet::Tracker& tracker, Body& body) {
 
 int main(int, char** argv) {
   set_up();
-  crochet::Loop loop({.checkpoint_dir = "runs/bodies",
-                      .save_checkpoint_steps = 100,
+  crochet::Loop loop({.checkpoint = {.dir = "runs/bodies", .every_steps = 100},
                       .hooks = {crochet::StopAtStepHook({.last_step = atoll(argv[1])})}});
   loop.track("bodies", bodies);
   loop.track("inertia", inertia);

@@ -44,7 +44,7 @@ struct Model {
 template <typename AnyModel>
 static crochet::RunReport train(AnyModel& model, int64_t last_step,
                                 crochet::RestoreOptions restore) {
-  crochet::Loop loop({.checkpoint_dir = "runs/changed",
+  crochet::Loop loop({.checkpoint = {.dir = "runs/changed"},
                       .restore = std::move(restore),
                       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("model", model);

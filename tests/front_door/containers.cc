@@ -45,8 +45,7 @@ int main(int, char** argv) {
   Market market;
   std::mt19937_64 generator(7);
 
-  crochet::Loop loop({.checkpoint_dir = "runs/market",
-                      .save_checkpoint_steps = 100,
+  crochet::Loop loop({.checkpoint = {.dir = "runs/market", .every_steps = 100},
                       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("market", market);
   loop.track("generator", generator);

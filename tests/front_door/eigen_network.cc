@@ -67,11 +67,12 @@ int main(int, char** argv) {
   network.initialise(generator);
   auto patience = std::make_shared<crochet::EarlyStoppingHook>(
       crochet::stop_if_no_decrease_hook("validation/loss", 1200, {.run_every_steps = 20}));
-  crochet::Loop loop({.checkpoint_dir = "runs/network",
-                      .save_checkpoint_steps = 20,
-                      .max_to_keep = 2,
-                      .keep_best = crochet::KeepBest{"validation/loss", 1},
-                      .hooks = {patience, crochet::StopAtStepHook({.last_step = 20000})}});
+  crochet::Loop loop(
+      {.checkpoint = {.dir = "runs/network",
+                      .every_steps = 20,
+                      .saver = {.max_to_keep = 2,
+                                .keep_best = crochet::KeepBest{"validation/loss", 1}}},
+       .hooks = {patience, crochet::StopAtStepHook({.last_step = 20000})}});
   loop.track("network", network);
   loop.scalar("validation/loss", [&] { return network.loss(validation.x, validation.y); });
   const crochet::RunReport report = loop.run([&] {

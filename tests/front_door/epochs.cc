@@ -22,8 +22,7 @@ int main() {
   crochet::Epochs epochs(examples, {.batch_size = 32, .seed = 1, .num_epochs = 40});
   crochet::CosineSchedule learning_rate({.initial = 1e-1, .steps = 1200, .warm_up = 20});
   crochet::Loop loop(
-      {.checkpoint_dir = "runs/mean",
-       .save_checkpoint_steps = 50,
+      {.checkpoint = {.dir = "runs/mean", .every_steps = 50},
        .hooks = {crochet::every_epoch(epochs, "loss", [](int64_t epoch, double average) {
          std::printf("epoch %ld: %.17g\n", static_cast<long>(epoch), average);
        })}});

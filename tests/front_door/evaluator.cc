@@ -47,12 +47,12 @@ int main(int, char** argv) {
 
   std::mt19937_64 generator(11);
   std::normal_distribution<double> normal(3, 1);
-  crochet::Loop loop({.checkpoint_dir = "runs/job",
-                      .checkpoint_basename = "weights",
-                      .save_checkpoint_steps = 100,
-                      .max_to_keep = 3,
-                      .keep_best = crochet::KeepBest{"loss", 1},
-                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop(
+      {.checkpoint = {.dir = "runs/job",
+                      .basename = "weights",
+                      .every_steps = 100,
+                      .saver = {.max_to_keep = 3, .keep_best = crochet::KeepBest{"loss", 1}}},
+       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("model", model);
   loop.track("generator", generator);
   loop.track("normal", normal);

@@ -34,12 +34,13 @@ int main(int, char** argv) {
     return 0;
   }
   double rate = 1;  // Of the training only.
-  crochet::Loop loop({.checkpoint_dir = argv[2],
-                      .checkpoint_format = argv[3] == std::string("safetensors")
-                                               ? crochet::CheckpointFormat::kSafetensors
-                                               : crochet::CheckpointFormat::kTensorBundle,
-                      .save_checkpoint_steps = 20,
-                      .hooks = {crochet::StopAtStepHook({.last_step = 100})}});
+  crochet::Loop loop(
+      {.checkpoint = {.dir = argv[2],
+                      .every_steps = 20,
+                      .saver = {.format = argv[3] == std::string("safetensors")
+                                              ? crochet::CheckpointFormat::kSafetensors
+                                              : crochet::CheckpointFormat::kTensorBundle}},
+       .hooks = {crochet::StopAtStepHook({.last_step = 100})}});
   loop.track("model", model);
   loop.track("rate", rate);
   loop.run([&](crochet::Step& step) {

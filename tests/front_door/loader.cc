@@ -53,8 +53,7 @@ int main(int, char** argv) {
   const int64_t last_step = std::atoll(argv[1]);
   crochet::Epochs<int64_t> consumed(1000, {.batch_size = 7, .seed = 5});
   double sum = 0;
-  crochet::Loop loop({.checkpoint_dir = "runs/loader",
-                      .save_checkpoint_steps = 100,
+  crochet::Loop loop({.checkpoint = {.dir = "runs/loader", .every_steps = 100},
                       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("consumed", consumed);
   loop.track("sum", sum);

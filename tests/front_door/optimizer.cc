@@ -94,8 +94,7 @@ int main(int, char** argv) {
   std::mt19937_64 generator(9);
   std::normal_distribution<double> normal;
 
-  crochet::Loop loop({.checkpoint_dir = "runs/adam",
-                      .save_checkpoint_steps = 101,
+  crochet::Loop loop({.checkpoint = {.dir = "runs/adam", .every_steps = 101},
                       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("model", model);
   loop.track("adam", adam);

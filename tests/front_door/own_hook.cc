@@ -49,8 +49,7 @@ int main(int, char** argv) {
   double x = 0;
   auto records = std::make_shared<Records>(std::atoll(argv[1]));
   crochet::Loop loop(
-      {.checkpoint_dir = "runs/records",
-       .save_checkpoint_steps = 130,
+      {.checkpoint = {.dir = "runs/records", .every_steps = 130},
        .hooks = {
            records,
            crochet::every({.steps = 250}, {"loss", "position"},

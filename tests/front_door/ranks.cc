@@ -39,10 +39,9 @@ int main(int, char** argv) {
 
   std::mt19937_64 generator(std::stoul(rank));
   double position = 0;
-  crochet::Loop loop({.checkpoint_dir = directory,
-                      .save_checkpoint_steps = 100,
-                      .max_to_keep = 0,  // All: the others may be far back.
-                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop(
+      {.checkpoint = {.dir = directory, .every_steps = 100, .saver = {.max_to_keep = 0}},
+       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("generator", generator);
   loop.track("position", position);
   if (loop.restore() != agreed) {

@@ -18,10 +18,9 @@ int main(int, char** argv) {
   std::vector<double> next(heat.size());
   for (size_t i = 0; i < heat.size(); ++i) heat[i] = static_cast<double>(i * 7919 % 1000);
 
-  crochet::Loop loop({.checkpoint_dir = "runs/rod",
-                      .save_checkpoint_steps = 5,
-                      .max_to_keep = 2,
-                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop(
+      {.checkpoint = {.dir = "runs/rod", .every_steps = 5, .saver = {.max_to_keep = 2}},
+       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("heat", heat);
   const crochet::RunReport report = loop.run(
       [&] {

@@ -42,10 +42,12 @@ int main(int, char** argv) {
   };
 
   if (argv[1] == std::string("teacher")) {
-    crochet::Loop loop({.checkpoint_dir = "runs/teacher",
-                        .save_checkpoint_steps = 50,
-                        .keep_best = crochet::KeepBest{"accuracy", 1, crochet::Better::kHigher},
-                        .hooks = {crochet::StopAtStepHook({.last_step = 600})}});
+    crochet::Loop loop(
+        {.checkpoint = {.dir = "runs/teacher",
+                        .every_steps = 50,
+                        .saver = {.keep_best =
+                                      crochet::KeepBest{"accuracy", 1, crochet::Better::kHigher}}},
+         .hooks = {crochet::StopAtStepHook({.last_step = 600})}});
     loop.track("encoder", encoder);
     loop.track("head", head);
     loop.track("total", total);
@@ -54,13 +56,12 @@ int main(int, char** argv) {
     return 0;
   }
 
-  crochet::Loop loop({.checkpoint_dir = "runs/student",
+  crochet::Loop loop({.checkpoint = {.dir = "runs/student", .every_steps = 100},
                       .restore = {.from = "runs/teacher",
                                   .which = crochet::Checkpoint::best("accuracy"),
                                   .only = {"backbone/*"},
                                   .rename = {{"backbone/*", "encoder/*"}},
                                   .allow_surplus = true},
-                      .save_checkpoint_steps = 100,
                       .hooks = {crochet::StopAtStepHook({.last_step = std::atoll(argv[2])})}});
   loop.track("backbone", encoder);
   loop.track("classifier", head);

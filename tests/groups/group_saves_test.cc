@@ -74,7 +74,7 @@ TEST_F(GroupSavesTest, AStepThatOneRankRejectsIsNotSaved) {
 TEST_F(GroupSavesTest, SavesWhereTheRanksAgree) {
   expect_all_end_at(run(3, 14,
                         [](RankProgram& program) {
-                          program.options.agree_every_n_steps = 4;
+                          program.options.ranks.agree_every_n_steps = 4;
                           program.body = [&program](Step& step) {
                             if (program.rank() == 1 && step.number() == 9)
                               step.request_save("a good moment");
@@ -148,8 +148,8 @@ class FailingListener final : public CheckpointSaverListener {
 
 TEST_F(GroupSavesTest, RecoversTogetherIfTheChiefFailsWhileItSaves) {
   const std::vector<RankOutcome> outcomes = run(3, 12, [&](RankProgram& program) {
-    program.options.save_checkpoint_steps = 1;
-    program.options.saving_listeners = {std::make_shared<FailingListener>(6)};
+    program.options.checkpoint.every_steps = 1;
+    program.options.checkpoint.listeners = {std::make_shared<FailingListener>(6)};
   });
   expect_all_end_at(outcomes, 12);
   for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.report->recoveries, 1);
@@ -293,12 +293,12 @@ TEST_F(GroupSavesTest, PartsOfAKilledJobAreRemoved) {
 
 TEST_F(GroupSavesTest, RefusesOptionsThatDoNotApply) {
   const std::vector<RankOutcome> format = run(2, 5, [](RankProgram& program) {
-    program.options.checkpoint_format = CheckpointFormat::kSafetensors;
+    program.options.checkpoint.saver.format = CheckpointFormat::kSafetensors;
   });
   for (const RankOutcome& outcome : format)
     EXPECT_THAT(outcome.error, HasSubstr("are saved as kTensorBundle only"));
-  const std::vector<RankOutcome> fallback =
-      run(2, 5, [](RankProgram& program) { program.options.fallback_dir = "second"; });
+  const std::vector<RankOutcome> fallback = run(
+      2, 5, [](RankProgram& program) { program.options.checkpoint.saver.fallback_dir = "second"; });
   for (const RankOutcome& outcome : fallback)
     EXPECT_THAT(outcome.error, HasSubstr("fallback_dir is \"second\", expected none"));
 }

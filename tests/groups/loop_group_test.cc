@@ -78,12 +78,9 @@ class LoopGroupTest : public testing::Test {
     ranks.run([&](const std::shared_ptr<Group>& group) {
       Outcome& outcome = outcomes[static_cast<size_t>(group->rank())];
       Program program = {.group = *group,
-                         .options = {.checkpoint_dir = directory_,
-                                     .save_checkpoint_steps = 5,
-                                     .save_summaries_steps = 0,
-                                     .log_step_count_steps = 0,
-                                     .group = group,
-                                     .group_timeout_secs = 60,
+                         .options = {.checkpoint = {.dir = directory_, .every_steps = 5},
+                                     .summaries = {.every_steps = 0, .count_every_steps = 0},
+                                     .ranks = {.group = group, .timeout_secs = 60},
                                      .hooks = {StopAtStepHook({.last_step = last_step})},
                                      .files = &files_,
                                      .clock = &clock_},
@@ -182,7 +179,7 @@ TEST_F(LoopGroupTest, TheFirstOfDifferentLastStepsCounts) {
 
 TEST_F(LoopGroupTest, AgreesEveryNSteps) {
   const auto every_four = [](Program& program) {
-    program.options.agree_every_n_steps = 4;
+    program.options.ranks.agree_every_n_steps = 4;
     program.body = [&program](Step& step) {
       return program.rank() == 1 && step.number() == 5 ? LoopAction::kStop : LoopAction::kContinue;
     };
@@ -192,7 +189,7 @@ TEST_F(LoopGroupTest, AgreesEveryNSteps) {
 
 TEST_F(LoopGroupTest, AgreesAtTheLastStepToo) {
   const std::vector<Outcome> outcomes =
-      run(2, 10, [](Program& program) { program.options.agree_every_n_steps = 4; });
+      run(2, 10, [](Program& program) { program.options.ranks.agree_every_n_steps = 4; });
   expect_all_end_at(outcomes, 10);
 }
 
@@ -222,7 +219,7 @@ TEST_F(LoopGroupTest, AllRanksRestoreFromTheFallbackDirectory) {
   run(2, 5);
   directory_ = "run";
   const std::vector<Outcome> outcomes =
-      run(2, 7, [](Program& program) { program.options.fallback_dir = "second"; });
+      run(2, 7, [](Program& program) { program.options.checkpoint.saver.fallback_dir = "second"; });
   expect_all_end_at(outcomes, 7);
   for (const Outcome& outcome : outcomes)
     EXPECT_EQ(outcome.report->restore->prefix, "second/model.ckpt-5");
@@ -241,7 +238,7 @@ TEST_F(LoopGroupTest, AllRanksGoBack) {
 TEST_F(LoopGroupTest, AllRanksStartFromTheCheckpointThatTheChiefChose) {
   run(2, 5);
   const std::vector<Outcome> outcomes = run(2, 9, [](Program& program) {
-    program.options.checkpoint_dir = "second";
+    program.options.checkpoint.dir = "second";
     program.options.restore.from = "run";
   });
   expect_all_end_at(outcomes, 9);
@@ -357,7 +354,7 @@ TEST_F(LoopGroupTest, NamesARankThatNeverStarts) {
   ranks.run([&](const std::shared_ptr<Group>& group) {
     if (group->rank() == 1) return;
     int64_t count = 0;
-    Loop loop({.group = group, .group_timeout_secs = 20});
+    Loop loop({.ranks = {.group = group, .timeout_secs = 20}});
     loop.track("count", count);
     EXPECT_THAT(
         [&] { loop.run([] { return false; }); },
@@ -397,7 +394,7 @@ TEST_F(LoopGroupTest, DataThatEndsInOneRankEndsAllAtTheLastStepThatAllMade) {
 TEST_F(LoopGroupTest, UnevenDataWithAgreementsEveryNSteps) {
   const auto program = [](Program& program) {
     end_data_of_rank_1(program);
-    program.options.agree_every_n_steps = 5;
+    program.options.ranks.agree_every_n_steps = 5;
   };
   expect_all_end_at(run(2, 100, program), 7);
   EXPECT_THAT(checkpoints(), Contains("7"));
@@ -407,7 +404,7 @@ TEST_F(LoopGroupTest, UnevenDataWithoutACheckpointIsAnError) {
   directory_ = "";
   const auto program = [](Program& program) {
     end_data_of_rank_1(program);
-    program.options.save_checkpoint_steps.reset();
+    program.options.checkpoint.every_steps.reset();
   };
   for (const Outcome& outcome : run(3, 100, program))
     EXPECT_THAT(outcome.error, HasSubstr("the data of rank 1 ended after step 7"));
@@ -427,15 +424,15 @@ TEST_F(LoopGroupTest, AJobThatTheBodyOfOneRankEndedStaysEnded) {
 
 TEST_F(LoopGroupTest, ReportsOptionsThatDiffer) {
   const std::vector<Outcome> outcomes = run(3, 5, [](Program& program) {
-    if (program.rank() == 2) program.options.checkpoint_dir = "elsewhere";
+    if (program.rank() == 2) program.options.checkpoint.dir = "elsewhere";
   });
   for (const Outcome& outcome : outcomes)
     EXPECT_EQ(outcome.error,
-              "INVALID_ARGUMENT: rank 2 of 3 differs from rank 0: checkpoint_dir is elsewhere, "
-              "expected run");
+              "INVALID_ARGUMENT: rank 2 of 3 differs from rank 0: the checkpoints' directory is "
+              "elsewhere, expected run");
   EXPECT_THAT(run(2, 5,
                   [](Program& program) {
-                    if (program.rank() == 1) program.options.agree_every_n_steps = 2;
+                    if (program.rank() == 1) program.options.ranks.agree_every_n_steps = 2;
                   })[0]
                   .error,
               HasSubstr("agree_every_n_steps is 2, expected 1"));
@@ -444,11 +441,11 @@ TEST_F(LoopGroupTest, ReportsOptionsThatDiffer) {
 // Before there is a session.
 TEST_F(LoopGroupTest, ALoopThatIsRefusedEndsTheOthers) {
   const std::vector<Outcome> outcomes = run(2, 5, [](Program& program) {
-    if (program.rank() == 1) program.options.save_checkpoint_steps = -1;
+    if (program.rank() == 1) program.options.checkpoint.every_steps = -1;
   });
-  EXPECT_THAT(outcomes[1].error, HasSubstr("save_checkpoint_steps is -1"));
+  EXPECT_THAT(outcomes[1].error, HasSubstr("checkpoint.every_steps is -1"));
   EXPECT_EQ(outcomes[0].failed_rank, 1);
-  EXPECT_THAT(outcomes[0].error, HasSubstr("save_checkpoint_steps is -1"));
+  EXPECT_THAT(outcomes[0].error, HasSubstr("checkpoint.every_steps is -1"));
 }
 
 TEST_F(LoopGroupTest, ReportsTrackedValuesThatDiffer) {
@@ -457,7 +454,7 @@ TEST_F(LoopGroupTest, ReportsTrackedValuesThatDiffer) {
   ranks.run([&](const std::shared_ptr<Group>& group) {
     std::vector<float> weights(group->is_chief() ? 3 : 4);
     int64_t own = 0;
-    Loop loop({.group = group, .hooks = {StopAtStepHook({.last_step = 5})}});
+    Loop loop({.ranks = {.group = group}, .hooks = {StopAtStepHook({.last_step = 5})}});
     loop.track("weights", std::span<float>(weights));
     loop.track(group->is_chief() ? "a" : "b", own);
     try {
@@ -555,9 +552,8 @@ TEST_F(LoopGroupTest, RestoresAndSavesOutsideOfTheRun) {
   StoreRanks ranks(2);
   ranks.run([&](const std::shared_ptr<Group>& group) {
     int64_t count = -group->rank();
-    Loop loop({.checkpoint_dir = "run",
-               .save_checkpoint_steps = 100,
-               .group = group,
+    Loop loop({.checkpoint = {.dir = "run", .every_steps = 100},
+               .ranks = {.group = group},
                .hooks = {StopAtStepHook({.last_step = 8})},
                .files = &files_,
                .clock = &clock_});
@@ -574,8 +570,8 @@ TEST_F(LoopGroupTest, RestoresAndSavesOutsideOfTheRun) {
 }
 
 TEST_F(LoopGroupTest, RefusesBadOptions) {
-  EXPECT_THROW(Loop({.agree_every_n_steps = 0}), InvalidArgumentError);
-  EXPECT_THROW(Loop({.group_timeout_secs = 0}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.ranks = {.agree_every_n_steps = 0}}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.ranks = {.timeout_secs = 0}}), InvalidArgumentError);
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST_F(ShardedRowsTest, AProgramThatRunsAloneRestoresAllRows) {
   expect_all_end_at(run_clouds({{1, 2}, {}, {3}}, 1), 1);
   for (const bool is_sharded : {true, false}) {
     Cloud cloud;
-    Loop loop({.checkpoint_dir = "run", .files = &files_, .clock = &clock_});
+    Loop loop({.checkpoint = {.dir = "run"}, .files = &files_, .clock = &clock_});
     if (is_sharded)
       loop.track("cloud", sharded(cloud));
     else
@@ -399,11 +399,11 @@ TEST_F(ShardedRowsTest, AreSavedAsTensorBundlesOnly) {
     });
   };
   for (const RankOutcome& outcome : with([](LoopOptions& options) {
-         options.checkpoint_format = CheckpointFormat::kSafetensors;
+         options.checkpoint.saver.format = CheckpointFormat::kSafetensors;
        }))
     EXPECT_THAT(outcome.error, HasSubstr("are saved as kTensorBundle only"));
   for (const RankOutcome& outcome :
-       with([](LoopOptions& options) { options.fallback_dir = "second"; }))
+       with([](LoopOptions& options) { options.checkpoint.saver.fallback_dir = "second"; }))
     EXPECT_THAT(outcome.error, HasSubstr("expected none"));
 }
 

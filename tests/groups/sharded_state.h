@@ -112,12 +112,9 @@ class ShardedStateTest : public testing::Test {
     ranks.run([&](const std::shared_ptr<Group>& group) {
       RankOutcome& outcome = outcomes[static_cast<size_t>(group->rank())];
       RankProgram program = {.group = *group,
-                             .options = {.checkpoint_dir = directory_,
-                                         .save_checkpoint_steps = 5,
-                                         .save_summaries_steps = 0,
-                                         .log_step_count_steps = 0,
-                                         .group = group,
-                                         .group_timeout_secs = kTimeoutSecs,
+                             .options = {.checkpoint = {.dir = directory_, .every_steps = 5},
+                                         .summaries = {.every_steps = 0, .count_every_steps = 0},
+                                         .ranks = {.group = group, .timeout_secs = kTimeoutSecs},
                                          .hooks = {StopAtStepHook({.last_step = last_step})},
                                          .files = &files_,
                                          .clock = &clock_},

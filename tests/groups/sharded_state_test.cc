@@ -65,8 +65,8 @@ class FrozenArrayTest : public ShardedStateTest {
 
   std::function<void(RankProgram&)> add_array(int max_to_keep = 20, bool share = true) {
     return [this, max_to_keep, share](RankProgram& program) {
-      program.options.max_to_keep = max_to_keep;
-      program.options.share_unchanged = share;
+      program.options.checkpoint.saver.max_to_keep = max_to_keep;
+      program.options.checkpoint.saver.share_unchanged = share;
       const Rows rows = rows_of(program.rank(), program.group.size(), kElements);
       const auto array = std::make_shared<std::vector<double>>(static_cast<size_t>(rows.count));
       std::iota(array->begin(), array->end(), static_cast<double>(rows.first) + first_element_);
@@ -279,8 +279,8 @@ TEST_F(ShardedStateTest, SmallValuesOfRanksNeedNoFilesOfTheirOwn) {
   const auto small = [&](RankProgram& program) {
     auto& value = values[static_cast<size_t>(program.rank())];
     value.assign(5, 100 * program.rank());
-    program.options.checkpoint_format = CheckpointFormat::kSafetensors;
-    program.options.fallback_dir = "second";
+    program.options.checkpoint.saver.format = CheckpointFormat::kSafetensors;
+    program.options.checkpoint.saver.fallback_dir = "second";
     program.tracks_part = false;
     program.track = [&value](Loop& loop) { loop.track("value", per_rank(value)); };
     program.body = [&value](Step&) { ++value[0]; };

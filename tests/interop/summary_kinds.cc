@@ -23,10 +23,8 @@ void run_until(const std::string& directory, int64_t fails_at) {
   int64_t count = 0;
   const auto value = [&] { return static_cast<float>(count) + (fails_at > 0 ? 0.5F : 0); };
   Loop loop(
-      {.checkpoint_dir = directory,
-       .save_checkpoint_steps = kLostFrom,
-       .save_summaries_steps = 1,
-       .log_step_count_steps = 2,
+      {.checkpoint = {.dir = directory, .every_steps = kLostFrom},
+       .summaries = {.every_steps = 1, .count_every_steps = 2},
        .hooks = {StopAtStepHook({.last_step = kLastStep}),
                  ProfilerHook({.save_steps = 5, .output_dir = directory, .show_memory = true})}});
   loop.track("count", count);
@@ -51,10 +49,8 @@ void run_until(const std::string& directory, int64_t fails_at) {
 void evaluate(const std::string& job) {
   const auto train_to = [&](int64_t last_step, const Checkpoint& which) {
     int64_t count = 0;
-    Loop loop({.checkpoint_dir = job,
+    Loop loop({.checkpoint = {.dir = job, .every_steps = 10, .saver = {.max_to_keep = 2}},
                .restore = {.which = which},
-               .save_checkpoint_steps = 10,
-               .max_to_keep = 2,
                .hooks = {StopAtStepHook({.last_step = last_step})}});
     loop.track("count", count);
     loop.run([&] { ++count; });

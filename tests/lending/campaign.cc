@@ -34,6 +34,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/run/loop.h"
+#include "crochet/run/monitored_training_session.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scheduling.h"
 
@@ -200,13 +201,12 @@ std::shared_ptr<Checker> run(const Case& which) {
   MemoryFileSystem files;
   auto checker = std::make_shared<Checker>(which, files);
   if (which.is_resizable()) {
-    run_loop(which, {.checkpoint_dir = "run",
-                     .save_checkpoint_steps = 1,
-                     .saving_listeners = {checker},
-                     .save_overlap = which.policy,
-                     .save_summaries_steps = 0,
-                     .log_step_count_steps = 0,
-                     .copy_threads = 4,
+    run_loop(which, {.checkpoint = {.dir = "run",
+                                    .every_steps = 1,
+                                    .listeners = {checker},
+                                    .copy_threads = 4,
+                                    .saving = {.overlap = which.policy}},
+                     .summaries = {.every_steps = 0, .count_every_steps = 0},
                      .files = &files});
   } else {
     local::Graph graph;
@@ -216,7 +216,7 @@ std::shared_ptr<Checker> run(const Case& which) {
                .checkpoint_dir = "run",
                .save_checkpoint_steps = 1,
                .saving_listeners = {checker},
-               .save_overlap = which.policy,
+               .saving = {.overlap = which.policy},
                .save_summaries_steps = 0,
                .log_step_count_steps = 0,
                .files = &files},

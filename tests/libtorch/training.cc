@@ -48,10 +48,8 @@ int main(int argc, char** argv) {
   torch::set_num_threads(std::atoi(argv[3]));
   torch::manual_seed(static_cast<uint64_t>(std::atoi(argv[4])));
   crochet::TestTraining training(argv[2]);
-  crochet::Loop loop({.checkpoint_dir = directory,
-                      .save_checkpoint_steps = 3,
-                      .save_summaries_steps = 0,
-                      .log_step_count_steps = 0,
+  crochet::Loop loop({.checkpoint = {.dir = directory, .every_steps = 3},
+                      .summaries = {.every_steps = 0, .count_every_steps = 0},
                       .hooks = {crochet::StopAtStepHook({.last_step = std::atoi(argv[4])})}});
   crochet::libtorch::track_all(loop, {.model = training.net,
                                       .optimizer = *training.optimizer,

@@ -23,7 +23,7 @@ void use_templates(Model& model, crochet::local::Graph& graph);
 }  // namespace crochet_lifetime
 
 void crochet_lifetime::use_templates(Model& model, crochet::local::Graph& graph) {
-  crochet::Loop loop({.checkpoint_dir = "run"});
+  crochet::Loop loop({.checkpoint = {.dir = "run"}});
   loop.track("weights", model.weights);
   loop.track("random", model.random);
   loop.scalar("sum", [&] { return model.sum; });

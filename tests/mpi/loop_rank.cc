@@ -58,10 +58,8 @@ int main(int argc, char** argv) {
     int64_t count = group->rank();
     bool has_happened = false;
     Loop loop(
-        {.checkpoint_dir = argv[1],
-         .save_checkpoint_steps = 5,
-         .group = group,
-         .group_timeout_secs = kTimeoutSecs,
+        {.checkpoint = {.dir = argv[1], .every_steps = 5},
+         .ranks = {.group = group, .timeout_secs = kTimeoutSecs},
          .hooks = {StopAtStepHook({.last_step = std::atoi(argv[2])}), SignalHook({SIGTERM})}});
     loop.track("count", count);
     const RunReport report = loop.run([&](Step& step) {

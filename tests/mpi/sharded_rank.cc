@@ -89,13 +89,11 @@ int main(int argc, char** argv) {
   const std::shared_ptr<Group> group = mpi::join(argc, argv);
   try {
     State state(*group);
-    Loop loop({.checkpoint_dir = directory,
-               .save_checkpoint_steps = 3,
-               .saving_listeners = {std::make_shared<Published>(directory + "/published")},
-               .save_summaries_steps = 0,
-               .log_step_count_steps = 0,
-               .group = group,
-               .group_timeout_secs = 60,
+    Loop loop({.checkpoint = {.dir = directory,
+                              .every_steps = 3,
+                              .listeners = {std::make_shared<Published>(directory + "/published")}},
+               .summaries = {.every_steps = 0, .count_every_steps = 0},
+               .ranks = {.group = group, .timeout_secs = 60},
                .hooks = {StopAtStepHook({.last_step = std::atoll(argv[2])})}});
     loop.track("state", state);
     const int64_t start = loop.restore();

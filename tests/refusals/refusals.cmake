@@ -122,12 +122,13 @@ expect_error("static.assert.*std::make_shared<Hook>" stated.cc
 # A misspelt option, or a value of another type, and options in another order than they are declared.
 set(options_of_no_type "Misspelt option. Loop\\(LoopOptions{...}\\) gets its name reported")
 expect_error("${options_of_no_type}" stated.cc
-             "-DSTATEMENT=Loop loop({.checkpoint_dir = \"x\", .max_to_keeep = 3})")
-expect_error("${options_of_no_type}" stated.cc "-DSTATEMENT=Loop loop({.checkpoint_dir = 3})")
-expect_error("max_to_keeep" stated.cc
-             "-DSTATEMENT=Loop loop(LoopOptions{.checkpoint_dir = \"x\", .max_to_keeep = 3})")
-expect_error("designator order for field .*checkpoint_dir|Werror,-Wreorder-init-list" stated.cc -Werror
-             "-DSTATEMENT=Loop loop({.max_to_keep = 3, .checkpoint_dir = \"x\"})")
+             "-DSTATEMENT=Loop loop({.checkpoint = {.dir = \"x\"}, .max_recoverys = 3})")
+expect_error("${options_of_no_type}" stated.cc "-DSTATEMENT=Loop loop({.max_recoveries = \"3\"})")
+expect_error("max_recoverys" stated.cc
+             "-DSTATEMENT=Loop loop(LoopOptions{.checkpoint = {.dir = \"x\"}, .max_recoverys = 3})")
+expect_error("dirr" stated.cc "-DSTATEMENT=Loop loop(LoopOptions{.checkpoint = {.dirr = \"x\"}})")
+expect_error("designator order for field .*checkpoint|Werror,-Wreorder-init-list" stated.cc -Werror
+             "-DSTATEMENT=Loop loop({.max_recoveries = 3, .checkpoint = {.dir = \"x\"}})")
 
 # Misspelt options of a hook, and braces without any.
 foreach(hook CheckpointSaver Evaluation GlobalStepWaiter LoggingTensor Profiler

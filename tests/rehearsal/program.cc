@@ -20,8 +20,8 @@ int main(int, char** argv) {
   int64_t hidden = 0;
 
   const std::string directory = mode == "absolute" ? std::string(argv[3]) : "runs/walk";
-  crochet::LoopOptions options = {.checkpoint_dir = mode == "nothing" ? "" : directory};
-  if (mode == "few_saves") options.save_checkpoint_steps = 1000;
+  crochet::LoopOptions options = {.checkpoint = {.dir = mode == "nothing" ? "" : directory}};
+  if (mode == "few_saves") options.checkpoint.every_steps = 1000;
   options.hooks = {crochet::StopAtStepHook({.last_step = std::atoll(argv[2])})};
   crochet::Loop loop(std::move(options));
   loop.track("position", position);

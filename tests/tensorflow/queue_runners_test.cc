@@ -360,9 +360,9 @@ class TrainOnQueueTest : public testing::Test {
   RunReport train_with(HookList hooks) {
     return train({.graph = graph_,
                   .checkpoint_dir = "run",
-                  .unsaved_state = UnsavedState::kWarn,
                   .hooks = std::move(hooks),
                   .save_checkpoint_steps = 1,
+                  .saver = {.unsaved_state = UnsavedState::kWarn},
                   .log_step_count_steps = 0,
                   .files = &files_},
                  [&](MonitoredSession& session) {

@@ -272,7 +272,7 @@ TEST_F(CheckpointPassTest, RestoresInOnePass) {
                                                    : Tensor(value.dtype(), value.shape())));
   const auto session = graph.new_session("");
   const CheckpointReader reader("c", files_);
-  restore_state(*session, reader, {}, {.allow_surplus = true});
+  restore_state(*session, reader, {}, {.options = {.allow_surplus = true}});
   EXPECT_EQ(files_.log.streams.size(), 2);
   const uint64_t total =
       files_.file_size("c.data-00000-of-00002") + files_.file_size("c.data-00001-of-00002");
@@ -290,7 +290,8 @@ TEST_F(CheckpointPassTest, ARestoreFindsATruncatedFileBeforeItOverwritesAnything
   const auto session = graph.new_session("");
   files_.truncate("c.data-00001-of-00002", 100);
   const CheckpointReader reader("c", files_);
-  EXPECT_THROW(restore_state(*session, reader, {}, {.allow_surplus = true}), DataLossError);
+  EXPECT_THROW(restore_state(*session, reader, {}, {.options = {.allow_surplus = true}}),
+               DataLossError);
   EXPECT_EQ(session->snapshot({&w9, 1}).tensors()[0].tensor, Tensor::zeros<float>({2000}));
 }
 

@@ -144,7 +144,7 @@ WholeValues::Fate PartsPlanner::fate_of(const StatePart& part) const {
   using enum WholeValues::Fate;
   if (part.is_object || part.is_optional) return kRestored;
   const std::string name = full(part.key);
-  const RestoreRules& rules = record_.rules();
+  const RestoreOptions& rules = record_.rules().options;
   const Item* const found = entry_of(part);
   if (found == nullptr) return rules.allow_missing.match(name) ? kMissing : kRestored;
   const StoredParts::Part stored = stored_part(*found);

@@ -183,8 +183,20 @@ class Publisher::Announcement {
   std::multiset<std::string>::iterator place_;
 };
 
-Publisher::Publisher(SaverOptions options, CheckpointListOptions list)
+namespace {
+
+std::vector<std::string> texts_of(const std::vector<StoredName>& rules) {
+  std::vector<std::string> texts;
+  for (const StoredName& rule : rules) texts.push_back(to_string(rule));
+  return texts;
+}
+
+}  // namespace
+
+Publisher::Publisher(SaverOptions options, CheckpointListOptions list,
+                     const std::vector<StoredName>& rename)
     : options_(checked(std::move(options))),
+      renamed_(texts_of(rename)),
       selection_(options_.var_list, options_.filter),
       files_(options_.files ? *options_.files : FileSystem::posix()),
       clock_(options_.clock ? *options_.clock : Clock::real()),
@@ -493,10 +505,9 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
                             .shared_bytes = written.shared_bytes,
                             .index_crc32c = written.index_crc32c,
                             .threads = threads_here(),
-                            .metrics = metrics_.of(target.prefix)};
+                            .metrics = metrics_.of(target.prefix),
+                            .renamed = renamed_};
   if (options_.record_command_line) sidecar.command_line = own_command_line();
-  for (const StoredName& rule : options_.rename)
-    sidecar.renamed.push_back(internal::to_string(rule));
   {
     const std::lock_guard lock(mutex_);
     sidecar.went_back_to = went_back_to_;
@@ -579,17 +590,6 @@ bool Publisher::can_fall_back(const SaveSource& source, const SaveTicket& ticket
 bool Publisher::is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const {
   if (source.external() == nullptr || fallback_dir().empty()) return false;
   return source.external()->final_prefix() != ticket.prefix();
-}
-
-std::string Publisher::fallback_dir() const {
-  const std::lock_guard lock(mutex_);
-  return fallback_dir_;
-}
-
-void Publisher::set_fallback_dir(const std::string& directory) {
-  if (directory.empty()) return;
-  const std::lock_guard lock(mutex_);
-  fallback_dir_ = files_.fixed_path(directory);
 }
 
 std::string Publisher::fallback_prefix(const std::string& prefix) const {

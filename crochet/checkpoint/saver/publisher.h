@@ -18,6 +18,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
+#include "crochet/checkpoint/saver/name_patterns.h"
 #include "crochet/checkpoint/saver/noted_metrics.h"
 #include "crochet/checkpoint/saver/save_attempts.h"
 #include "crochet/checkpoint/saver/save_promise.h"
@@ -42,7 +43,9 @@ class CheckpointDirectory;
 class Publisher {
  public:
   // Throws: InvalidArgumentError for options that are out of range or contradict each other.
-  Publisher(SaverOptions options, CheckpointListOptions list);
+  // Its checkpoints record that a restore applied the rules `rename`.
+  Publisher(SaverOptions options, CheckpointListOptions list,
+            const std::vector<StoredName>& rename);
 
   const SaverOptions& options() const { return options_; }
   // The part of a graph that is saved.
@@ -80,8 +83,7 @@ class Publisher {
   void report_failed_part(const std::string& prefix, const std::exception_ptr& error) noexcept;
 
   // Empty if there is no fallback directory.
-  std::string fallback_dir() const;
-  void set_fallback_dir(const std::string& directory);
+  const std::string& fallback_dir() const { return fallback_dir_; }
   std::string fallback_prefix(const std::string& prefix) const;
 
   // Announces that another thread will write this checkpoint: wait_for_announced_writes() waits
@@ -159,6 +161,7 @@ class Publisher {
   bool is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const;
 
   const SaverOptions options_;
+  const std::vector<std::string> renamed_;  // Rules, as text.
   const VariableSelection selection_;
   FileSystem& files_;  // Not owned; outlives this.
   Clock& clock_;       // Not owned; outlives this.
@@ -177,7 +180,7 @@ class Publisher {
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;
   std::multiset<std::string> announced_;  // Prefixes.
-  std::string fallback_dir_;
+  const std::string fallback_dir_;
   std::string went_back_to_;
   std::map<std::string, std::string> initial_values_;
   std::optional<std::string> first_published_;                                // Prefix.

@@ -53,10 +53,10 @@ class RestorePlanTest : public testing::Test {
     graph_.add_saveable({.name = name, .object = keeper, .optional = optional});
     return keeper;
   }
-  RestoreReport restore(const RestoreRules& rules = {}) {
+  RestoreReport restore(const RestoreOptions& options = {}) {
     if (!session_) session_ = graph_.new_session("");
     const CheckpointReader reader("ckpt", files_);
-    return restore_state(*session_, reader, {}, rules);
+    return restore_state(*session_, reader, {}, {.options = options});
   }
   Tensor value(const Variable& variable) {
     return session_->snapshot({&variable, 1}).tensors()[0].tensor;
@@ -177,7 +177,7 @@ TEST_F(RestorePlanTest, ARenameIsAppliedAlsoIfTheCheckpointHasTheOwnName) {
   const Tensor two = Tensor::scalar(2.0f);
   write({{"w", two}, {"generator/own", two}, {"old/w", one_}, {"old/generator", one_}});
   const RestoreReport report =
-      restore({.allow_surplus = true, .rename = {{"w", "old/w"}, {"generator", "old/generator"}}});
+      restore({.rename = {{"w", "old/w"}, {"generator", "old/generator"}}, .allow_surplus = true});
   EXPECT_EQ(value(w), one_);
   EXPECT_THAT(generator->keys(), ElementsAre(""));
   EXPECT_EQ(report.renamed,
@@ -202,7 +202,7 @@ TEST_F(RestorePlanTest, GivesOneStoredValueToSeveral) {
   const Variable w = graph_.variable("model/w", Tensor::scalar(0.0f));
   const Variable average = graph_.variable("ema/w", Tensor::scalar(0.0f));
   write({{"model/w", Tensor::scalar(2.0f)}, {"ema/w", one_}});
-  restore({.allow_surplus = true, .rename = {{"model/*", "ema/*"}}});
+  restore({.rename = {{"model/*", "ema/*"}}, .allow_surplus = true});
   EXPECT_EQ(value(w), one_);
   EXPECT_EQ(value(average), one_);
 }
@@ -213,10 +213,10 @@ TEST_F(RestorePlanTest, ARenamedValueThatIsMissingIsNotTakenFromItsOwnName) {
   write({{"model/w", one_}, {"model/b", one_}, {"ema/w", one_}});
   EXPECT_THAT(
       [&] {
-        restore({.allow_surplus = true, .rename = {{"model/*", "ema/*"}}});
+        restore({.rename = {{"model/*", "ema/*"}}, .allow_surplus = true});
       },
       ThrowsMessage<NotFoundError>(HasSubstr("Key ema/b not found")));
-  restore({.allow_surplus = true, .rename = {{"model/b", "model/b"}, {"model/*", "ema/*"}}});
+  restore({.rename = {{"model/b", "model/b"}, {"model/*", "ema/*"}}, .allow_surplus = true});
   EXPECT_EQ(value(b), one_);
 }
 
@@ -226,7 +226,7 @@ TEST_F(RestorePlanTest, RejectsARenameThatMatchesNothing) {
   write({{"w", one_}});
   for (const StoredName& rule :
        {StoredName{"model/wieghts", "w"}, {"model/weights", "v"}, {"net/*", "*"}})
-    EXPECT_THAT([&] { restore({.allow_missing = true, .allow_surplus = true, .rename = {rule}}); },
+    EXPECT_THAT([&] { restore({.rename = {rule}, .allow_missing = true, .allow_surplus = true}); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(
                     "rename {\"" + rule.name + "\", \"" + rule.stored_as + "\"} matches nothing")));
   restore({.rename = {{"model/weights", "w"}}});
@@ -286,7 +286,7 @@ TEST_F(RestorePlanTest, AppliesEachRuleToTheNamesThatMatch) {
                   "checkpoint ckpt does not fit this program: \"b/w\" is float64 [1,2] in the "
                   "checkpoint and float32 [2] in the program, which is not the original dtype"));
   const RestoreReport report =
-      restore({.reshape = {"a/*"}, .convert_dtype = true, .allow_mismatched = {"b/?"}});
+      restore({.allow_mismatched = {"b/?"}, .reshape = {"a/*"}, .convert_dtype = true});
   EXPECT_EQ(value(w), Tensor::from<float>({0.5f, 0.1f}));
   EXPECT_THAT(report.reshaped, ElementsAre("a/w"));
   EXPECT_THAT(report.converted, ElementsAre("a/w"));

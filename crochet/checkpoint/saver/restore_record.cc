@@ -39,11 +39,11 @@ RestoreRecord::RestoreRecord(const Graph& graph, const CheckpointReader& reader,
       stored_(CheckpointContents::of(reader)),
       selection_(selection),
       rules_(std::move(rules)),
-      entries_(stored_, rules_.rename, fixed_names(graph)),
+      entries_(stored_, rules_.options.rename, fixed_names(graph)),
       ranks_(RankState::find(graph)),
       used_(stored_.stored().size()) {
   report_.prefix = mismatch_.prefix = reader.prefix();
-  if (!rules_.rename.empty()) rename_owned_parts();
+  if (!rules_.options.rename.empty()) rename_owned_parts();
 }
 
 void RestoreRecord::rename_owned_parts() {
@@ -55,15 +55,17 @@ void RestoreRecord::rename_owned_parts() {
   entries_.follow_owners(parts);
 }
 
-bool RestoreRecord::keeps(const std::string& name) const { return matches(rules_.keep, name); }
+bool RestoreRecord::keeps(const std::string& name) const {
+  return matches(rules_.options.keep, name);
+}
 
 bool RestoreRecord::stays(const std::string& name) const {
-  return matches(rules_.allow_missing, name) || keeps(name);
+  return matches(rules_.options.allow_missing, name) || keeps(name);
 }
 
 // Not by `true`, which is about names that the program lacks: data that has grown would be lost.
 bool RestoreRecord::leaves_out_entry(const std::string& name) const {
-  return !rules_.allow_surplus.is_all() && matches(rules_.allow_surplus, name);
+  return !rules_.options.allow_surplus.is_all() && matches(rules_.options.allow_surplus, name);
 }
 
 std::optional<RestoreRecord::Fit> RestoreRecord::find_fit(const std::string& name,
@@ -75,8 +77,9 @@ std::optional<RestoreRecord::Fit> RestoreRecord::find_fit(const std::string& nam
   };
   const bool fits = stored.shape.is_compatible_with(expected.shape);
   std::optional<Shape> shape;
-  if (!fits && match(rules_.reshape)) shape = internal::reshaped(stored.shape, expected.shape);
-  const bool is_converted = stored.dtype != expected.dtype && match(rules_.convert_dtype) &&
+  if (!fits && match(rules_.options.reshape))
+    shape = internal::reshaped(stored.shape, expected.shape);
+  const bool is_converted = stored.dtype != expected.dtype && match(rules_.options.convert_dtype) &&
                             can_convert(stored.dtype, expected.dtype);
   if ((!fits && !shape) || (stored.dtype != expected.dtype && !is_converted)) return std::nullopt;
   return Fit{std::move(shape), is_converted};
@@ -89,7 +92,7 @@ std::optional<RestoreRecord::Fit> RestoreRecord::fit_of(const std::string& name,
   std::optional<Fit> fit = find_fit(name, stored, expected, owner);
   if (!fit) {
     staying_.insert(name);
-    if (rules_.allow_mismatched.match(name))
+    if (rules_.options.allow_mismatched.match(name))
       note_unchanged(name);
     else
       mismatch_.changed.push_back({name, stored, expected});
@@ -118,7 +121,7 @@ void RestoreRecord::note_kept(const std::string& name, const Item* item) {
 void RestoreRecord::note_missing(const std::string& name,
                                  std::optional<RestoreMismatch::Value> value, bool is_optional) {
   staying_.insert(name);
-  if (is_optional || rules_.allow_missing.match(name)) return note_unchanged(name);
+  if (is_optional || rules_.options.allow_missing.match(name)) return note_unchanged(name);
   std::string stored_as = stored_name(name);
   const auto& unreadable = stored_.opened().unreadable;
   if (const auto why = unreadable.find(stored_as); why != unreadable.end())
@@ -204,7 +207,7 @@ void RestoreRecord::find_surplus() {
     const auto& [name, entry] = item;
     if (ranks_ && ranks_->rank_name(name)) continue;  // Another rank's.
     note_left_out(name);
-    if (!selection_.selects_all() || rules_.allow_surplus.match(name)) continue;
+    if (!selection_.selects_all() || rules_.options.allow_surplus.match(name)) continue;
     if (is_hook_state(name)) {
       log_warning(fmt::format("checkpoint {}: no hook of this run uses the state \"{}\"",
                               reader_.prefix(), name));
@@ -216,7 +219,7 @@ void RestoreRecord::find_surplus() {
 
 // A rule for values that are not selected is another restore's.
 void RestoreRecord::find_idle_renames() {
-  if (rules_.rename.empty()) return;
+  if (rules_.options.rename.empty()) return;
   EntryOwners owners(graph_, selection_);
   entries_.for_each([&](const std::string& name, const Item&) {
     std::string key;

@@ -62,7 +62,7 @@ class RestoreRecord {
   bool stays_own(const std::string& name) const { return keeps(name) || staying_.contains(name); }
   // True if each value so far has the checkpoint's value, of the same name.
   bool is_by_own_names() const {
-    return rules_.rename.empty() && rules_.keep.empty() && staying_.empty();
+    return rules_.options.rename.empty() && rules_.options.keep.empty() && staying_.empty();
   }
   // True for an entry of a container that only the checkpoint has, and that is not made.
   bool leaves_out_entry(const std::string& name) const;

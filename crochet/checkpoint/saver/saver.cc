@@ -121,10 +121,14 @@ Clock::TimePoint after(const Clock& clock, double seconds) {
 
 }  // namespace
 
-Saver::Saver(SaverOptions options) : Saver(options, list_of(options)) {}
+Saver::Saver(SaverOptions options, RestoreOptions restore)
+    : Saver(options, list_of(options), std::move(restore)) {}
 
-Saver::Saver(SaverOptions options, const internal::CheckpointListOptions& list)
-    : publisher_("a saver", std::make_shared<internal::Publisher>(std::move(options), list)),
+Saver::Saver(SaverOptions options, const internal::CheckpointListOptions& list,
+             RestoreOptions restore)
+    : restore_options_(internal::checked(std::move(restore))),
+      publisher_("a saver", std::make_shared<internal::Publisher>(std::move(options), list,
+                                                                  restore_options_.rename)),
       built_(!this->options().defer_build) {
   const VariableList& var_list = this->options().var_list;
   if (var_list && var_list->empty() && !this->options().allow_empty)
@@ -256,10 +260,7 @@ void Saver::close(std::optional<double> deadline_secs) {
   background_->close(after(clock(), *deadline_secs));
 }
 
-void Saver::set_fallback_dir(const std::string& directory) {
-  (*publisher_)->set_fallback_dir(directory);
-}
-std::string Saver::fallback_dir() const { return (*publisher_)->fallback_dir(); }
+const std::string& Saver::fallback_dir() const { return (*publisher_)->fallback_dir(); }
 std::string Saver::newest_text() const { return publisher_.unchecked()->newest_text(); }
 
 std::vector<std::string> Saver::last_checkpoints() const {

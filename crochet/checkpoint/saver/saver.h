@@ -17,6 +17,7 @@
 #include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver_options.h"
@@ -71,8 +72,10 @@ enum class Unused;
 // Thread-safe; saves to the same directory are serialised.
 class CROCHET_EXPORT Saver {
  public:
-  // Throws: InvalidArgumentError for options that are out of range or contradict each other.
-  explicit Saver(SaverOptions options = {});
+  // `restore` says what may differ in what it restores; `which` is for restore_newest(). Throws:
+  // InvalidArgumentError for options that are out of range, contradict each other or have no
+  // effect.
+  explicit Saver(SaverOptions options = {}, RestoreOptions restore = {});
   explicit Saver(internal::NoOptions) : Saver() {}
   // Finishes all saves of save_async(), including retries: see close().
   ~Saver();
@@ -80,6 +83,7 @@ class CROCHET_EXPORT Saver {
   Saver& operator=(const Saver&) = delete;
 
   const SaverOptions& options() const;
+  const RestoreOptions& restore_options() const { return restore_options_; }
 
   // With defer_build, allows saving and restoring from now on: the graph is complete. Checks that
   // there is something to save. Without defer_build, and when called again, does nothing.
@@ -144,9 +148,8 @@ class CROCHET_EXPORT Saver {
   // to. Later saves have a new thread.
   void close(std::optional<double> deadline_secs = {});
 
-  // Sets or changes the fallback directory (SaverOptions::fallback_dir); "" changes nothing.
-  void set_fallback_dir(const std::string& directory);
-  std::string fallback_dir() const;
+  // SaverOptions::fallback_dir, as an absolute path.
+  const std::string& fallback_dir() const;
   // For a log line at a bad end: which checkpoint this process has written last, and how old it is.
   std::string newest_text() const;
 
@@ -159,7 +162,7 @@ class CROCHET_EXPORT Saver {
   // until another restore.
   RestoreReport restore(Session& session, const std::string& prefix);
   // The same for a checkpoint of the saver's own run, as restore_newest() restores it: rules of
-  // SaverOptions::rename that it was saved with are not applied again.
+  // RestoreOptions::rename that it was saved with are not applied again.
   // `initialize`, if given, initializes the state that no checkpoint has, and must be called
   // between variables and what depends on that state, such as iterators. It is called if the
   // graph's own operations restore more than variables, otherwise not: the caller does it
@@ -221,7 +224,8 @@ class CROCHET_EXPORT Saver {
   friend class CheckpointManager;
 
   // With other options for the list.
-  Saver(SaverOptions options, const internal::CheckpointListOptions& list);
+  Saver(SaverOptions options, const internal::CheckpointListOptions& list,
+        RestoreOptions restore = {});
 
   void check_built() const;
   bool is_empty(const Graph& graph) const;
@@ -262,6 +266,7 @@ class CROCHET_EXPORT Saver {
   void set_aside(const std::vector<internal::RestoreCandidate>& checkpoints,
                  internal::Unused why) const;
 
+  const RestoreOptions restore_options_;
   const ProcessBound<std::shared_ptr<internal::Publisher>> publisher_;
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;

@@ -231,14 +231,6 @@ TEST_F(SaverFallbackTest, NeverRemovesTheCheckpointJustWritten) {
   EXPECT_THAT(in("e"), ElementsAre("e/m-5"));
 }
 
-TEST_F(SaverFallbackTest, CanBeSetLater) {
-  Saver saver(with({}));
-  saver.set_fallback_dir("e");
-  saver.set_fallback_dir("");
-  break_disk("d");
-  EXPECT_EQ(save(saver, 2), "e/m-2");
-}
-
 TEST_F(SaverFallbackTest, ManagersRejectOne) {
   EXPECT_THROW(
       CheckpointManager({.directory = "d", .max_to_keep = 3, .saver = with({.fallback_dir = "e"})}),
@@ -412,7 +404,7 @@ TEST_F(FallbackRecordTest, EndsWithTheNextCheckpointInTheOwnDirectory) {
 TEST_F(FallbackRecordTest, EndsIfTheRunGoesBack) {
   const DirectoryLock lock(files_, "d");
   const DirectoryLock fallback_lock(files_, "e");
-  Saver next(with({.fallback_dir = "e", .go_back_to = Checkpoint::at_step(1)}));
+  Saver next(with({.fallback_dir = "e"}), {.which = Checkpoint::at_step(1)});
   EXPECT_EQ(restored(next), "d/m-1");
   EXPECT_FALSE(files_.exists("d/m.fallback-4"));
   EXPECT_EQ(restored_by_next("e"), "d/m-1");

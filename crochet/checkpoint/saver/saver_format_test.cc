@@ -263,9 +263,7 @@ TEST_F(SaverFormatTest, WarnsAboutAFileWithoutChecksums) {
   for (const auto& [name, tensor] : Saver().snapshot(*session).tensors())
     if (tensor.dtype() != DType::kString) writer.add(name, tensor);
   writer.finish();
-  SaverOptions with = options(kBundle);
-  with.allow_missing = true;
-  Saver(with).restore(*session, "e/theirs");
+  Saver(options(kBundle), {.allow_missing = true}).restore(*session, "e/theirs");
   EXPECT_TRUE(log_.contains("checkpoint e/theirs has no checksums"));
   log_.clear();
   save(options(kSafetensors), 4);

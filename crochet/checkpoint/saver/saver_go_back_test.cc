@@ -31,12 +31,12 @@ class SaverGoBackTest : public testing::Test {
     files_.truncate("d/m-" + std::to_string(step) + ".data-00000-of-00001", 3);
   }
   std::optional<std::string> restored(const Checkpoint& which) {
-    Saver saver({.go_back_to = which, .files = &files_});
+    Saver saver({.files = &files_}, {.which = which});
     return saver.restore_newest(*session_, "d", "m");
   }
   // A start that goes back, and saves another step.
   void go_back_and_save(const Checkpoint& which, int64_t step) {
-    Saver saver({.go_back_to = which, .files = &files_});
+    Saver saver({.files = &files_}, {.which = which});
     saver.restore_newest(*session_, "d", "m");
     saver.save(*session_, "d/m", step);
   }

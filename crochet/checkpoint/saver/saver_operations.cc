@@ -201,7 +201,7 @@ RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
   log_operations_once(operations, session);
   const internal::VariableSelection selection = selection_of(operations, session.graph());
   // They may save more than variables, under unknown names.
-  const RestoreRules rules{.allow_surplus = true};
+  const RestoreRules rules{.options = {.allow_surplus = true}};
   return restore_state(session, reader, selection, rules, &operations,
                        restore_more_than_variables(operations, session.graph())
                            ? initialize

@@ -309,9 +309,7 @@ TEST_F(SaverOperationsTest, RestoreCheckpointsThatCrochetWrote) {
 // With options that only crochet supports.
 TEST_F(SaverOperationsTest, LeaveSpecialRestoresToCrochet) {
   Saver(options()).save(*session_, "d/model.ckpt", 1);
-  SaverOptions lenient = options();
-  lenient.allow_missing = true;
-  Saver(lenient).restore(*session_, "d/model.ckpt-1");
+  Saver(options(), {.allow_missing = true}).restore(*session_, "d/model.ckpt-1");
   EXPECT_EQ(operations_->num_restores, 0);
 }
 

@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
 #include "crochet/checkpoint/saver/saved_variable.h"
 #include "crochet/io/file_name.h"
 #include "crochet/io/file_system.h"
@@ -28,8 +26,8 @@ enum class StateWriter {
   kDefault,
   kCrochet,  // From a snapshot.
   // The graph's own operations, as tensor bundles. Training waits for them; crochet still does the
-  // rest: sync, names, state file and retention. With restore options that only crochet supports
-  // (reshape, allow_missing), crochet restores.
+  // rest: sync, names, state file and retention. With RestoreOptions, which only crochet supports,
+  // crochet restores.
   kGraph,
 };
 
@@ -50,8 +48,6 @@ struct SaverOptions {
   // Called with the names of variables and objects in the graph; those for which it returns false
   // are left out. Empty: nothing is left out.
   std::function<bool(std::string_view name)> filter = {};
-  // Restores a value of another shape with the same number of elements, in row-major order.
-  NamePatterns reshape = false;
   // The format in which to save. Checkpoints of both formats are restored, kept and removed alike.
   CheckpointFormat format = CheckpointFormat::kTensorBundle;
   // Not kGraph with var_list, filter, another format or num_shards.
@@ -98,32 +94,6 @@ struct SaverOptions {
   // names look secret (--password=x, --api-key x, TOKEN=x) and the users of URLs are "***".
   bool record_command_line = true;
 
-  // What may differ between the program and a checkpoint that it restores; anything else is an
-  // error. By the program's names, except for allow_surplus.
-  //
-  // A number of another type is converted, with the rounding of the new type. A value that it
-  // cannot hold is an error.
-  NamePatterns convert_dtype = false;
-  // Values that the checkpoint does not have are left unchanged,
-  NamePatterns allow_missing = false;
-  // and so are those that it has with another shape or type that no option above covers.
-  NamePatterns allow_mismatched = false;
-  // Entries that only the checkpoint has are ignored.
-  NamePatterns allow_surplus = false;
-  // These keep the program's values, also if the checkpoint has others.
-  NamePatterns keep = false;
-  // A value whose name a rule matches is restored from the name that the rule gives, and from no
-  // other. The first rule that matches a name counts; one that matches nothing is an error.
-  //
-  //   {.rename = {{"model/weights", "model/w"}, {"encoder/*", "model/encoder/*"}}}
-  //
-  // Checkpoints record the rules: restore_newest() does not apply a rule to what was saved with it.
-  std::vector<StoredName> rename = {};
-  // The checkpoint to which restore_newest() goes back once, instead of the newest one. The newer
-  // ones of its directory are abandoned: their files are renamed to `<name>.abandoned`. Checkpoints
-  // saved from then on record it, so that a run that is started again with this option continues
-  // from the newest. Checkpoint::newest(): it does not go back.
-  Checkpoint go_back_to = Checkpoint::newest();
   // A saver with nothing to save does nothing; otherwise that is an error.
   bool allow_empty = false;
   // Nothing can be saved or restored before build(). Not together with var_list.

@@ -98,16 +98,9 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 RestoreRules Saver::rules_for(const std::string& prefix, Origin origin) const {
   const bool is_recovery = origin == Origin::kOwnRun && has_started_;
   if (is_recovery && (*publisher_)->has_published(prefix))
-    return {.allow_surplus = options().allow_surplus, .is_recovery = true};
-  RestoreRules rules{.reshape = options().reshape,
-                     .convert_dtype = options().convert_dtype,
-                     .allow_missing = options().allow_missing,
-                     .allow_mismatched = options().allow_mismatched,
-                     .allow_surplus = options().allow_surplus,
-                     .keep = options().keep,
-                     .rename = options().rename,
-                     .is_recovery = is_recovery};
-  if (origin == Origin::kOwnRun) remove_applied(rules.rename, files(), prefix);
+    return {.options = {.allow_surplus = restore_options_.allow_surplus}, .is_recovery = true};
+  RestoreRules rules{.options = restore_options_, .is_recovery = is_recovery};
+  if (origin == Origin::kOwnRun) remove_applied(rules.options.rename, files(), prefix);
   return rules;
 }
 
@@ -124,7 +117,7 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
     log_warning(
         fmt::format("checkpoint {} has no checksums: damaged values in it cannot be detected",
                     reader.prefix()));
-  if (!is_as_stored(report, rules.allow_surplus, (*publisher_)->selection().selects_all()))
+  if (!is_as_stored(report, rules.options.allow_surplus, (*publisher_)->selection().selects_all()))
     log_info(to_string(report));
   if (origin == Origin::kOwnRun) {
     warn_of_other_settings(session, reader.prefix());
@@ -144,7 +137,8 @@ void Saver::warn_of_other_settings(Session& session, const std::string& prefix) 
   if (!values || has_started_) return;
   const auto sidecar = read_sidecar(files(), prefix);
   if (!sidecar) return;
-  const std::string text = values->first_differences(sidecar->initial_values, options().keep);
+  const std::string text =
+      values->first_differences(sidecar->initial_values, restore_options_.keep);
   if (!text.empty()) log_warning(text);
 }
 
@@ -173,7 +167,7 @@ RestoreReport Saver::restore_existing(Session& session, const std::string& prefi
 bool Saver::has_gone_back(const std::vector<RestoreCandidate>& candidates,
                           const std::string& directory, const std::string& basename) const {
   const RestoreCandidate& newest = candidates.back();
-  const std::string which = to_string(options().go_back_to);
+  const std::string which = to_string(restore_options_.which);
   const auto sidecar_of = [](const RestoreCandidate& each) {
     return read_sidecar(each.directory->files(), each.prefix);
   };
@@ -208,7 +202,7 @@ std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>
   std::vector<internal::FoundCheckpoint> found;
   for (const RestoreCandidate& each : candidates)
     found.push_back(internal::look_at_checkpoint(each.directory->files(), each.prefix));
-  const std::string chosen = internal::chosen_of(found, directory, options().go_back_to).prefix;
+  const std::string chosen = internal::chosen_of(found, directory, restore_options_.which).prefix;
   const auto place = std::ranges::find(candidates, chosen, &RestoreCandidate::prefix);
   std::vector<RestoreCandidate> newer(place + 1, candidates.end());
   candidates = {*place};
@@ -223,7 +217,7 @@ void Saver::throw_cannot_go_back(const std::string& prefix, const std::string& r
     if (each.prefix != prefix) names.push_back(base_name(each.prefix));
   throw DataLossError(fmt::format(
       "{}, to which the run goes back ({}), cannot be used: {}; no file was changed; {}", prefix,
-      to_string(options().go_back_to), reason,
+      to_string(restore_options_.which), reason,
       names.empty() ? "there is no other checkpoint"
                     : fmt::format("go back to one of {}, or do not go back, to continue from the "
                                   "newest",
@@ -242,17 +236,17 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
   std::vector<RestoreCandidate> candidates = find();
   if (candidates.empty()) {
     internal::check_holds_no_checkpoint(files(), directory, basename);
-    if (!options().go_back_to.is_newest())
+    if (!restore_options_.which.is_newest())
       throw NotFoundError(
           fmt::format("{}: no checkpoint in this directory, where the run goes back to {}",
-                      directory, to_string(options().go_back_to)));
+                      directory, to_string(restore_options_.which)));
     note_initial_values(session);
     has_started_ = true;
     return std::nullopt;
   }
   const std::vector<RestoreCandidate> all = candidates;
   const bool goes_back =
-      !options().go_back_to.is_newest() && !has_gone_back(candidates, directory, basename);
+      !restore_options_.which.is_newest() && !has_gone_back(candidates, directory, basename);
   internal::UnusedCheckpoints unused{.directory = directory, .basename = basename};
   if (goes_back) unused.abandoned = abandon_newer(candidates, directory);
   std::vector<RefusedCheckpoint> refused;
@@ -295,9 +289,9 @@ void Saver::note_restored(const RestoreCandidate& restored, internal::UnusedChec
   const auto sidecar = read_sidecar(restored.directory->files(), restored.prefix);
   if (sidecar) warn_of_other_threads(restored.prefix, *sidecar);
   (*publisher_)
-      ->set_went_back_to(!options().go_back_to.is_newest() ? to_string(options().go_back_to)
-                         : sidecar                         ? sidecar->went_back_to
-                                                           : "");
+      ->set_went_back_to(!restore_options_.which.is_newest() ? to_string(restore_options_.which)
+                         : sidecar                           ? sidecar->went_back_to
+                                                             : "");
   unused.restored = restored.prefix;
   unused_ = std::make_shared<internal::UnusedCheckpoints>(std::move(unused));
   set_unused_aside();

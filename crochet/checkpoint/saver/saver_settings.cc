@@ -17,7 +17,6 @@ SaverOptions checked(SaverOptions options) {
   check_at_least("keep_checkpoint_every_n_hours", options.keep_checkpoint_every_n_hours, 0);
   check_at_least("keep_checkpoint_every_n_steps", options.keep_checkpoint_every_n_steps, 0);
   if (options.keep_best) keep_best(*options.keep_best);  // Throws.
-  check_stored_names(options.rename);
   if (options.num_shards < 1 || options.num_shards > kMaxShards)
     throw InvalidArgumentError(
         fmt::format("num_shards is {}, expected 1 to {}", options.num_shards, kMaxShards));
@@ -31,6 +30,15 @@ SaverOptions checked(SaverOptions options) {
     throw InvalidArgumentError(
         "StateWriter::kGraph does not support var_list, filter, num_shards, or a format "
         "other than the tensor bundle");
+  return options;
+}
+
+RestoreOptions checked(RestoreOptions options) {
+  check_stored_names(options.rename);
+  if (!options.from.empty() || !options.only.is_all())
+    throw InvalidArgumentError(
+        fmt::format("{} has no effect in a Saver, which restores what restore() is given",
+                    options.from.empty() ? "RestoreOptions::only" : "RestoreOptions::from"));
   return options;
 }
 

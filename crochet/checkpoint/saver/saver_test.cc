@@ -272,7 +272,6 @@ TEST_F(SaverTest, PoliciesMayCallTheSaver) {
     known->write_noted_metrics();
     known->pin(checkpoint.prefix);
     known->unpin(checkpoint.prefix);
-    known->set_fallback_dir("e");
     known->save(*session_, "d/other", 77);
     known->restore(*graph_.new_session(""), checkpoint.prefix);
     known->restore_newest(*graph_.new_session(""), "d", "model.ckpt");

@@ -286,11 +286,12 @@ TEST_F(SaverVariablesTest, ReshapeKeepsTheOrderOfTheElements) {
   saver().save(model.open(), "m");
   Model other({{"v", Tensor::zeros<float>({3, 2})}});
   EXPECT_THROW(saver().restore(other.open(), "m"), InvalidArgumentError);
-  const RestoreReport report = Saver(with({.reshape = true})).restore(other.open(), "m");
+  const RestoreReport report = Saver(with({}), {.reshape = true}).restore(other.open(), "m");
   EXPECT_EQ(other.value("v"), counted({3, 2}));
   EXPECT_THAT(report.reshaped, ElementsAre("v"));
   Model larger({{"v", Tensor::zeros<float>({4, 2})}});
-  EXPECT_THROW(Saver(with({.reshape = true})).restore(larger.open(), "m"), InvalidArgumentError);
+  EXPECT_THROW(Saver(with({}), {.reshape = true}).restore(larger.open(), "m"),
+               InvalidArgumentError);
 }
 
 TEST_F(SaverVariablesTest, StringsAreRestored) {
@@ -302,7 +303,7 @@ TEST_F(SaverVariablesTest, StringsAreRestored) {
   EXPECT_EQ(other.value("words"), words);
   Model flat({{"words", Tensor::from({"", "", "", ""})}});
   EXPECT_THROW(saver().restore(flat.open(), "m"), InvalidArgumentError);
-  Saver(with({.reshape = true})).restore(flat.open(), "m");
+  Saver(with({}), {.reshape = true}).restore(flat.open(), "m");
   EXPECT_EQ(flat.value("words"), Tensor::from({"cat", "", "a dog", "emu"}));
 }
 
@@ -344,10 +345,11 @@ TEST_F(SaverVariablesTest, APartialRestoreReportsItsResult) {
   saver().save(model.open(), "d/m", 1);
   Model next({{"both", two_}, {"new", two_}, {"wide", two_}});
   next.graph.add_saveable({.name = "table", .object = table});
-  EXPECT_THROW(Saver(with({.allow_missing = true})).restore(next.open(), "d/m-1"),
+  EXPECT_THROW(Saver(with({}), {.allow_missing = true}).restore(next.open(), "d/m-1"),
                InvalidArgumentError);
-  EXPECT_THROW(Saver(with({.allow_surplus = true})).restore(next.open(), "d/m-1"), NotFoundError);
-  Saver partial(with({.allow_missing = true, .allow_surplus = true}));
+  EXPECT_THROW(Saver(with({}), {.allow_surplus = true}).restore(next.open(), "d/m-1"),
+               NotFoundError);
+  Saver partial(with({}), {.allow_missing = true, .allow_surplus = true});
   const RestoreReport expected{.prefix = "d/m-1",
                                .restored = {"both"},
                                .missing = {"new", "wide", "table"},
@@ -467,7 +469,7 @@ TEST_F(SaverVariablesTest, SavesAndRestoresManyVariables) {
   for (int i = 0; i < 20'000; ++i) many.push_back({fmt::format("layer/{}", i), one_});
   Model model(many);
   model.graph.add_saveable({.name = "table", .object = std::make_shared<Table>()});
-  Saver saver(with({.allow_missing = true}));
+  Saver saver(with({}), {.allow_missing = true});
   saver.save(model.open(), "m");
   EXPECT_EQ(saver.restore(model.open(), "m").restored.size(), many.size());
 }

@@ -257,7 +257,7 @@ TEST_F(UnsavedStateTest, WritesTheKeysOfTheGraphsSaver) {
   by_graph.save(*session, directory_ / "theirs");
   Graph third = import_golden("renamed");
   const auto third_session = third.new_session("");
-  Saver({.allow_missing = true}).restore(*third_session, directory_ / "theirs");
+  Saver({}, {.allow_missing = true}).restore(*third_session, directory_ / "theirs");
   EXPECT_EQ(third_session->run("w/Read/ReadVariableOp").tensor(), Tensor::from<float>({3, 4}));
 }
 

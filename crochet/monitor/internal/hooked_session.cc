@@ -213,7 +213,7 @@ void HookedSession::check_save_request() {
 const char* HookedSession::reason_not_to_save(bool stop_is_pending) const {
   if (rejected_) return "a hook rejected it";
   if (failed_in_ == FailedIn::kEngine && !session_.is_unchanged_by_error())
-    return "what failed may have changed the state (LoopOptions::save_on_error says that it has "
+    return "what failed may have changed the state (EndOptions::save_on_error says that it has "
            "not)";
   if (failed_in_ != FailedIn::kHook) return nullptr;
   const auto rest =

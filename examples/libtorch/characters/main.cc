@@ -94,11 +94,11 @@ int train(int64_t steps, const std::string& dir, const std::string& text_file) {
       {.every_n_steps = 100, .evaluate = evaluate, .output_dir = dir});
   const crochet::MetricSource held_out = evaluation.metric("held_out_loss");
   crochet::Loop loop(
-      {.checkpoint_dir = dir,
-       .save_checkpoint_steps = 100,
-       .checkpoint_metrics = {held_out},
-       .keep_best = crochet::KeepBest{"held_out_loss"},
-       .save_summaries_steps = 20,
+      {.checkpoint = {.dir = dir,
+                      .every_steps = 100,
+                      .saving = {.metrics = {held_out}},
+                      .saver = {.keep_best = crochet::KeepBest{"held_out_loss"}}},
+       .summaries = {.every_steps = 20},
        .hooks = {crochet::StopAtStepHook({.last_step = steps}), crochet::NanTensorHook("loss"),
                  std::move(evaluation), crochet::stop_if_no_decrease_hook(held_out, 500),
                  crochet::ProgressBarHook({.values = {"loss"}}),

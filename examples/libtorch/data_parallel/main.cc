@@ -67,10 +67,8 @@ int train(const char* directory, int64_t num_steps) {
   crochet::libtorch::Batches batches(Images(data.train), {.batch_size = kBatchSize, .seed = 1});
   crochet::libtorch::DataParallel parallel(*net, group);  // All ranks get the net of rank 0.
 
-  crochet::Loop loop({.checkpoint_dir = directory,
-                      .save_checkpoint_steps = 20,
-                      .group = group,
-                      .group_timeout_secs = 20,
+  crochet::Loop loop({.checkpoint = {.dir = directory, .every_steps = 20},
+                      .ranks = {.group = group, .timeout_secs = 20},
                       .hooks = {crochet::StopAtStepHook({.last_step = num_steps}),
                                 crochet::SignalHook({SIGTERM})}});
   crochet::libtorch::track_all(loop, {.model = net, .optimizer = adam, .batches = batches});

@@ -88,11 +88,12 @@ int train(int64_t steps, const std::string& dir) {
       {.every_n_steps = 100, .evaluate = evaluate, .output_dir = dir});
   const crochet::MetricSource held_out = evaluation.metric("accuracy");
   crochet::Loop loop(
-      {.checkpoint_dir = dir,
-       .save_checkpoint_steps = 100,
-       .checkpoint_metrics = {held_out},
-       .keep_best = crochet::KeepBest{"accuracy", 1, crochet::Better::kHigher},
-       .save_summaries_steps = 20,
+      {.checkpoint = {.dir = dir,
+                      .every_steps = 100,
+                      .saving = {.metrics = {held_out}},
+                      .saver = {.keep_best =
+                                    crochet::KeepBest{"accuracy", 1, crochet::Better::kHigher}}},
+       .summaries = {.every_steps = 20},
        .hooks = {crochet::StopAtStepHook({.last_step = steps}), crochet::NanTensorHook("loss"),
                  std::move(evaluation), crochet::stop_if_no_increase_hook(held_out, 600),
                  crochet::ProgressBarHook({.values = {"loss"}}),

@@ -67,17 +67,16 @@ class Texts {
 };
 
 void add_intervals(Texts& texts) {
-  texts.add("two intervals of a Loop for checkpoints", [] {
-    Loop({.checkpoint_dir = "run", .save_checkpoint_steps = 10, .save_checkpoint_secs = 2});
-  });
+  texts.add("two intervals of a Loop for checkpoints",
+            [] { Loop({.checkpoint = {.dir = "run", .every_steps = 10, .every_secs = 2}}); });
   texts.add("two for curves", [] {
-    Loop({.checkpoint_dir = "run", .save_summaries_steps = 10, .save_summaries_secs = 2});
+    Loop({.checkpoint = {.dir = "run"}, .summaries = {.every_steps = 10, .every_secs = 2}});
   });
   texts.add("two for counting steps",
-            [] { Loop({.log_step_count_steps = 10, .log_step_count_secs = 2}); });
-  texts.add("a negative one", [] { Loop({.checkpoint_dir = "run", .save_checkpoint_secs = -2}); });
+            [] { Loop({.summaries = {.count_every_steps = 10, .count_every_secs = 2}}); });
+  texts.add("a negative one", [] { Loop({.checkpoint = {.dir = "run", .every_secs = -2}}); });
   texts.add("options that have no effect", [] {
-    Loop({.save_checkpoint_secs = 30, .keep_best = KeepBest{"loss", 1}});
+    Loop({.checkpoint = {.every_secs = 30, .saver = {.keep_best = KeepBest{"loss", 1}}}});
   });
   texts.add("two values of one name", [] {
     Loop loop(LoopOptions{});
@@ -118,7 +117,7 @@ void run_with(LoopOptions options, FileSystem& files) {
 void add_values(Texts& texts) {
   MemoryFileSystem files;
   texts.add("a scalar with two elements, as a curve",
-            [&] { run_with({.checkpoint_dir = "curve"}, files); });
+            [&] { run_with({.checkpoint = {.dir = "curve"}}, files); });
   texts.add("in the progress bar",
             [&] { run_with({.hooks = {ProgressBarHook({.values = {"loss"}})}}, files); });
   texts.add("in NanTensorHook", [&] { run_with({.hooks = {NanTensorHook("loss")}}, files); });
@@ -129,10 +128,10 @@ void add_values(Texts& texts) {
     run_with({.hooks = {every({.steps = 1}, "loss", [](int64_t, float) {})}}, files);
   });
   texts.add("as the metric of keep_best", [&] {
-    run_with({.checkpoint_dir = "best",
-              .save_checkpoint_steps = 1,
-              .keep_best = KeepBest{"loss", 1},
-              .save_summaries_steps = 0},
+    run_with({.checkpoint = {.dir = "best",
+                             .every_steps = 1,
+                             .saver = {.keep_best = KeepBest{"loss", 1}}},
+              .summaries = {.every_steps = 0}},
              files);
   });
   texts.add("two scalars of one name", [] {
@@ -171,11 +170,11 @@ void add_loop(Texts& texts) {
   texts.add("a second run", [&] { done.run([] {}); });
   texts.add("a value that is tracked after the run", [&] { done.track("x", x); });
   MemoryFileSystem files;
-  Loop outer({.checkpoint_dir = "run", .files = &files});
+  Loop outer({.checkpoint = {.dir = "run"}, .files = &files});
   outer.track("x", x);
   texts.add("a second Loop in the directory of a running one", [&] {
     outer.run([&](Step&) {
-      Loop inner({.checkpoint_dir = "run", .files = &files});
+      Loop inner({.checkpoint = {.dir = "run"}, .files = &files});
       inner.track("x", x);
       inner.run([](Step& step) { step.request_stop("it is done"); });
     });
@@ -186,7 +185,7 @@ void add_loop(Texts& texts) {
 template <typename Value>
 void resume_with(const char* name, Value value, RestoreOptions restore, int64_t last_step,
                  FileSystem& files) {
-  Loop loop({.checkpoint_dir = "run",
+  Loop loop({.checkpoint = {.dir = "run"},
              .restore = std::move(restore),
              .hooks = {StopAtStepHook({.last_step = last_step})},
              .files = &files});
@@ -208,7 +207,7 @@ void add_restores(Texts& texts) {
   texts.add("with another size",
             [&] { resume_with("weights", std::array<float, 4>(), {}, 20, files); });
   texts.add("with nothing in common", [&] {
-    Loop loop({.checkpoint_dir = "run", .files = &files});
+    Loop loop({.checkpoint = {.dir = "run"}, .files = &files});
     std::string text;
     loop.track("text", text);
     loop.run([] {});

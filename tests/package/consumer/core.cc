@@ -9,7 +9,7 @@
 int main(int, char** argv) {
   std::vector<float> weights(1000, 1.0f);
   crochet::Loop loop(
-      {.checkpoint_dir = argv[1], .hooks = {crochet::StopAtStepHook({.last_step = 10})}});
+      {.checkpoint = {.dir = argv[1]}, .hooks = {crochet::StopAtStepHook({.last_step = 10})}});
   loop.track("weights", std::span<float>(weights));
   loop.run([&] { weights[0] += 1; });
   return weights[0] == 11.0f ? 0 : 1;

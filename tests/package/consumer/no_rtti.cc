@@ -55,8 +55,7 @@ std::vector<std::int64_t> train(const std::string& directory, std::int64_t last_
   std::vector<double> weights(3, 0.0);
   const auto counter = std::make_shared<Counter>();
   const auto sum = std::make_shared<Sum>();
-  crochet::Loop loop({.checkpoint_dir = directory,
-                      .save_checkpoint_steps = 5,
+  crochet::Loop loop({.checkpoint = {.dir = directory, .every_steps = 5},
                       .hooks = {sum, crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("weights", weights);
   loop.track("counter", *counter);

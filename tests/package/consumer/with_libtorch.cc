@@ -26,8 +26,8 @@ float train(const std::string& directory, int64_t last_step) {
   crochet::libtorch::Batches batches(Line().map(torch::data::transforms::Stack<>()),
                                      {.batch_size = 4});
   torch::Tensor loss;
-  crochet::Loop loop(
-      {.checkpoint_dir = directory, .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop({.checkpoint = {.dir = directory},
+                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   crochet::libtorch::track_all(loop, {.model = net, .optimizer = adam, .batches = batches});
   loop.scalar("loss", [&] { return loss; });
   loop.run([&] {

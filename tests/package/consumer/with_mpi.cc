@@ -23,9 +23,8 @@ int main(int argc, char** argv) {
   std::mt19937 generator(static_cast<unsigned>(group->rank()));
 
   const int64_t last_step = std::atoll(argv[2]);
-  crochet::Loop loop({.checkpoint_dir = argv[1],
-                      .save_checkpoint_steps = 2,
-                      .group = group,
+  crochet::Loop loop({.checkpoint = {.dir = argv[1], .every_steps = 2},
+                      .ranks = {.group = group},
                       .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   loop.track("cells", crochet::sharded(cells, {.full_shape = {kCells}, .offset = {begin}}));
   loop.track("generator", crochet::per_rank(generator, crochet::Regroup::kFresh));

@@ -150,6 +150,12 @@ CheckpointListOptions fallback_list_of(const SaverOptions& options) {
   return list;
 }
 
+std::vector<std::string> texts_of(const std::vector<StoredName>& rules) {
+  std::vector<std::string> texts;
+  for (const StoredName& rule : rules) texts.push_back(to_string(rule));
+  return texts;
+}
+
 }  // namespace
 
 struct Publisher::Target {
@@ -182,16 +188,6 @@ class Publisher::Announcement {
   Publisher& publisher_;
   std::multiset<std::string>::iterator place_;
 };
-
-namespace {
-
-std::vector<std::string> texts_of(const std::vector<StoredName>& rules) {
-  std::vector<std::string> texts;
-  for (const StoredName& rule : rules) texts.push_back(to_string(rule));
-  return texts;
-}
-
-}  // namespace
 
 Publisher::Publisher(SaverOptions options, CheckpointListOptions list,
                      const std::vector<StoredName>& rename)

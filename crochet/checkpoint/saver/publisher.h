@@ -167,6 +167,7 @@ class Publisher {
   Clock& clock_;       // Not owned; outlives this.
   CheckpointList list_;
   CheckpointList fallback_list_;
+  const std::string fallback_dir_;  // An absolute path, or empty.
   NotedMetrics metrics_;
 
   std::mutex writing_;  // Held by the save that is being written. Guards what follows.
@@ -180,7 +181,6 @@ class Publisher {
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;
   std::multiset<std::string> announced_;  // Prefixes.
-  const std::string fallback_dir_;
   std::string went_back_to_;
   std::map<std::string, std::string> initial_values_;
   std::optional<std::string> first_published_;                                // Prefix.

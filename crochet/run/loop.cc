@@ -204,12 +204,10 @@ Loop::Loop(LoopOptions options)
 void Loop::set_up() {
   fix_paths();
   internal::check_options(options_);
-  SaverOptions saver = options_.checkpoint.saver;
-  if (saver.files == nullptr) saver.files = options_.files;
-  if (saver.clock == nullptr) saver.clock = options_.clock;
   internal::check_at("LoopOptions: checkpoint.saver", [&] {
-    scaffold_->saver =
-        std::make_shared<Saver>(std::move(saver), internal::for_saver(options_.restore));
+    scaffold_->saver = std::make_shared<Saver>(
+        internal::saver_options(options_.checkpoint, options_.files, options_.clock),
+        internal::for_saver(options_.restore));
   });
   if (!options_.restore.from.empty())
     scaffold_->init_fn = [this](Session& session) {

@@ -39,6 +39,13 @@ RestoreOptions for_saver(RestoreOptions options) {
   return options;
 }
 
+SaverOptions saver_options(const CheckpointOptions& checkpoint, FileSystem* files, Clock* clock) {
+  SaverOptions saver = checkpoint.saver;
+  if (saver.files == nullptr) saver.files = files;
+  if (saver.clock == nullptr) saver.clock = clock;
+  return saver;
+}
+
 RestoreReport restore_from(Session& session, const RestoreOptions& options, FileSystem* files) {
   SaverOptions saver_options{.write_state = false, .files = files};
   if (!options.only.is_all())

@@ -28,9 +28,7 @@ std::shared_ptr<Scaffold> scaffold_of(const TrainingRun& run) {
   auto scaffold = run.scaffold ? run.scaffold : std::make_shared<Scaffold>();
   if (!scaffold->saver) scaffold->saver = registered_saver(run.graph);
   if (scaffold->saver) return scaffold;
-  SaverOptions saver = run.checkpoint.saver;
-  if (saver.files == nullptr) saver.files = run.files;
-  if (saver.clock == nullptr) saver.clock = run.clock;
+  SaverOptions saver = internal::saver_options(run.checkpoint, run.files, run.clock);
   saver.allow_empty = true;
   scaffold->saver = std::make_shared<Saver>(std::move(saver));
   return scaffold;

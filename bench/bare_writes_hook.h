@@ -42,7 +42,7 @@ inline bool can_write_bare(const std::string& directory) {
 class BareWritesHook final : public TimelineHook {
  public:
   // `num_bytes` is rounded up to whole blocks of write_bare().
-  BareWritesHook(const SavingOptions& options, Timeline& timeline, size_t num_bytes)
+  BareWritesHook(const SavesToMeasure& options, Timeline& timeline, size_t num_bytes)
       : TimelineHook(timeline),
         options_(options),
         memory_(crochet::DType::kFloat,
@@ -69,7 +69,7 @@ class BareWritesHook final : public TimelineHook {
   }
 
  private:
-  const SavingOptions& options_;
+  const SavesToMeasure& options_;
   crochet::Tensor memory_;
   int num_files_ = 0;
   std::jthread writer_;  // Last: joins first.

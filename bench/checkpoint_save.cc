@@ -46,7 +46,7 @@ using namespace crochet;
 
 namespace {
 
-struct Options : SavingOptions {
+struct Options : SavesToMeasure {
   std::string kind = "replace";
   int shards = 1;
   bool llama = false;
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
           {"replace", "update", "body", "compute", "frozen", "arrays", "alone", "disk"}));
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
   app.add_flag("--llama", options.llama, "The variables of MLPerf Storage's 8B model");
-  add_saving_options(app, options);
+  add_options_of_saves(app, options);
   CLI11_PARSE(app, argc, argv);
   try {
     if (options.kind == "disk" && !can_write_bare(options.dir)) return kCannotBeMeasured;

@@ -49,7 +49,7 @@ using namespace crochet;
 
 namespace {
 
-struct Options : SavingOptions {
+struct Options : SavesToMeasure {
   // Enough for passes that last longer than a copy of the state.
   int64_t batch = 64;
   int threads = 1;
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
   Options options;
   options.dir = "libtorch_checkpoint";
   CLI::App app("Measures the cost of saving a training with LibTorch.", "libtorch_checkpoint");
-  add_saving_options(app, options);
+  add_options_of_saves(app, options);
   app.add_option("--batch", options.batch, "Examples in a step: more make its passes longer")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "Threads of LibTorch")->check(CLI::PositiveNumber);

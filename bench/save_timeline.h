@@ -16,7 +16,7 @@
 #include "timing.h"
 
 // What is saved, where, and how many times.
-struct SavingOptions {
+struct SavesToMeasure {
   std::string dir;
   size_t bytes = size_t{1} << 30;
   size_t variables = 64;
@@ -24,7 +24,7 @@ struct SavingOptions {
   size_t quiet = 6;
 };
 
-inline void add_saving_options(CLI::App& app, SavingOptions& options) {
+inline void add_options_of_saves(CLI::App& app, SavesToMeasure& options) {
   app.add_option("--dir", options.dir, "Where the checkpoints are written; they are not removed");
   app.add_option("--bytes", options.bytes)->check(CLI::PositiveNumber);
   app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);
@@ -58,7 +58,7 @@ class Timeline {
     double durable_s() const { return snapshot_s + written().value().durable_s; }
   };
 
-  explicit Timeline(const SavingOptions& options) : options_(options) {}
+  explicit Timeline(const SavesToMeasure& options) : options_(options) {}
 
   void begin_step() { starts_.push_back(now()); }
   size_t steps() const { return starts_.size(); }
@@ -130,7 +130,7 @@ class Timeline {
     return static_cast<size_t>(std::ranges::count_if(starts_, [&](double t) { return t > end; }));
   }
 
-  const SavingOptions& options_;
+  const SavesToMeasure& options_;
   std::vector<double> starts_;
   std::vector<Save> saves_;
 };

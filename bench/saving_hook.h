@@ -29,7 +29,7 @@ inline void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"
 // Saves in the background whenever the timeline requests it.
 class SavingHook final : public TimelineHook {
  public:
-  SavingHook(const SavingOptions& options, Timeline& timeline, int shards = 1)
+  SavingHook(const SavesToMeasure& options, Timeline& timeline, int shards = 1)
       : TimelineHook(timeline),
         options_(options),
         saver_({.num_shards = shards, .max_to_keep = options.saves}),
@@ -72,7 +72,7 @@ class SavingHook final : public TimelineHook {
   }
 
  private:
-  const SavingOptions& options_;
+  const SavesToMeasure& options_;
   crochet::Saver saver_;
   crochet::BackgroundSaver background_;
   std::optional<size_t> baseline_;

@@ -37,7 +37,9 @@ struct CheckpointOptions {
   // core, at most 4.
   int copy_threads = 0;
   SavingOptions saving = {};
-  // What checkpoints consist of, and which are kept. `files` and `clock`: the run's, if null.
+  // What checkpoints consist of, and which are kept. `files` and `clock`: the run's, if null. A
+  // loop has no graph of the program's own: what is only for those (writer, unsaved_state,
+  // write_meta_graph, allow_empty, defer_build) is refused.
   SaverOptions saver = {};
 };
 

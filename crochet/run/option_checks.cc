@@ -58,8 +58,6 @@ Options set_options(const LoopOptions& loop) {
   set.add("checkpoint.saver.var_list", bool{saver.var_list});
   set.add("checkpoint.saver.filter", saver.filter != nullptr);
   set.add("checkpoint.saver.format", saver.format != defaults.saver.format);
-  set.add("checkpoint.saver.writer", saver.writer != defaults.saver.writer);
-  set.add("checkpoint.saver.unsaved_state", saver.unsaved_state != defaults.saver.unsaved_state);
   set.add("checkpoint.saver.num_shards", saver.num_shards != defaults.saver.num_shards);
   set.add("checkpoint.saver.share_unchanged", !saver.share_unchanged);
   if (saver.max_to_keep != defaults.saver.max_to_keep)
@@ -74,7 +72,6 @@ Options set_options(const LoopOptions& loop) {
   set.add("checkpoint.saver.write_state", !saver.write_state);
   set.add("checkpoint.saver.fallback_dir", !saver.fallback_dir.empty());
   set.add("checkpoint.saver.check_free_space", !saver.check_free_space);
-  set.add("checkpoint.saver.write_meta_graph", !saver.write_meta_graph);
   set.add("checkpoint.saver.record_command_line", !saver.record_command_line);
   set.add("debug.rehearsal_steps", std::optional(loop.debug.rehearsal_steps));
   set.add("restore.which", loop.restore.from.empty() && !loop.restore.which.is_newest());
@@ -89,6 +86,18 @@ void check_effects(const LoopOptions& options) {
     curves.add("summaries.every_secs", options.summaries.every_secs);
     curves.refuse_without("checkpoint.dir or summaries.dir");
   }
+}
+
+// Those of the saver of a graph, which a loop has not.
+void check_saver(const SaverOptions& options) {
+  const SaverOptions defaults;
+  Options set;
+  set.add("checkpoint.saver.writer", options.writer != defaults.writer);
+  set.add("checkpoint.saver.unsaved_state", options.unsaved_state != defaults.unsaved_state);
+  set.add("checkpoint.saver.write_meta_graph", !options.write_meta_graph);
+  set.add("checkpoint.saver.allow_empty", options.allow_empty);
+  set.add("checkpoint.saver.defer_build", options.defer_build);
+  set.refuse_without("a graph of your own: see train()");
 }
 
 void check_restore(const RestoreOptions& options, const std::string& dir) {
@@ -133,7 +142,10 @@ void check_options(const LoopOptions& options) {
                    summaries.every_secs);
     check_interval("summaries.count_every_steps", summaries.count_every_steps,
                    "summaries.count_every_secs", summaries.count_every_secs);
+    check_saver(checkpoint.saver);
     check_effects(options);
+    if (std::ranges::find(checkpoint.listeners, nullptr) != checkpoint.listeners.end())
+      throw InvalidArgumentError("checkpoint.listeners has a null pointer");
     check_options(checkpoint.saving, "checkpoint.saving");
     check_at_least("checkpoint.copy_threads", checkpoint.copy_threads, 0);
     check_options(options.ranks, "ranks");

@@ -29,8 +29,6 @@ TEST(OptionChecksTest, CheckpointOptionsNeedADirectory) {
   const SaverOptions saver{.var_list = {"w"},
                            .filter = [](std::string_view) { return true; },
                            .format = CheckpointFormat::kSafetensors,
-                           .writer = StateWriter::kCrochet,
-                           .unsaved_state = UnsavedState::kWarn,
                            .num_shards = 2,
                            .share_unchanged = false,
                            .max_to_keep = 3,
@@ -42,7 +40,6 @@ TEST(OptionChecksTest, CheckpointOptionsNeedADirectory) {
                            .write_state = false,
                            .fallback_dir = "other",
                            .check_free_space = false,
-                           .write_meta_graph = false,
                            .record_command_line = false};
   expect_refused({.checkpoint = {.basename = "m",
                                  .every_steps = 5,
@@ -59,17 +56,34 @@ TEST(OptionChecksTest, CheckpointOptionsNeedADirectory) {
                  "checkpoint.saving.on_error, checkpoint.saving.deadline_secs = 2.5, "
                  "checkpoint.saving.lock_directory, checkpoint.copy_threads = 2, "
                  "checkpoint.saver.var_list, checkpoint.saver.filter, checkpoint.saver.format, "
-                 "checkpoint.saver.writer, checkpoint.saver.unsaved_state, "
                  "checkpoint.saver.num_shards, checkpoint.saver.share_unchanged, "
                  "checkpoint.saver.max_to_keep = 3, "
                  "checkpoint.saver.keep_checkpoint_every_n_hours = 1, "
                  "checkpoint.saver.keep_checkpoint_every_n_steps = 2, checkpoint.saver.retention, "
                  "checkpoint.saver.pad_step_number, checkpoint.saver.latest_filename, "
                  "checkpoint.saver.write_state, checkpoint.saver.fallback_dir, "
-                 "checkpoint.saver.check_free_space, checkpoint.saver.write_meta_graph and "
+                 "checkpoint.saver.check_free_space and "
                  "checkpoint.saver.record_command_line have no effect without checkpoint.dir");
   expect_refused({.restore = {.which = Checkpoint::at_step(5)}},
                  "LoopOptions: restore.which has no effect without checkpoint.dir");
+}
+
+TEST(OptionChecksTest, OptionsOfGraphsAreRefused) {
+  expect_refused({.checkpoint = {.dir = "run",
+                                 .saver = {.writer = StateWriter::kCrochet,
+                                           .unsaved_state = UnsavedState::kWarn,
+                                           .write_meta_graph = false,
+                                           .allow_empty = true,
+                                           .defer_build = true}}},
+                 "LoopOptions: checkpoint.saver.writer, checkpoint.saver.unsaved_state, "
+                 "checkpoint.saver.write_meta_graph, checkpoint.saver.allow_empty and "
+                 "checkpoint.saver.defer_build have no effect without a graph of your own: see "
+                 "train()");
+}
+
+TEST(OptionChecksTest, ListenersExist) {
+  expect_refused({.checkpoint = {.dir = "run", .listeners = {nullptr}}},
+                 "LoopOptions: checkpoint.listeners has a null pointer");
 }
 
 TEST(OptionChecksTest, CurvesNeedADirectory) {

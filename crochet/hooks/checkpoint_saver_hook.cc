@@ -100,7 +100,8 @@ void CheckpointSaverHook::begin(Graph& graph) {
                                                  known ? known->options() : SaverOptions());
   find_metric(graph);
   for (const auto& listener : options_.listeners) listener->begin();
-  writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files);
+  writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files,
+                                         options_.clock ? *options_.clock : Clock::real());
   locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
 }
 

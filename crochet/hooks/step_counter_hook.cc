@@ -37,7 +37,8 @@ void StepCounterHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
   tag_ = graph.global_step_name() + "/sec";
   if (!writer_ && !options_.output_dir.empty())
-    writer_ = SummaryWriter::for_directory(options_.output_dir);
+    writer_ = SummaryWriter::for_directory(options_.output_dir, FileSystem::posix(),
+                                           options_.clock ? *options_.clock : Clock::real());
 }
 
 void StepCounterHook::after_create_session(Session& session, Coordinator&) {

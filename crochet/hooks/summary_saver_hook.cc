@@ -65,7 +65,8 @@ void SummarySaverHook::begin(Graph& graph) {
   require_global_step(graph, *this);
   if (!options_.scaffold) options_.summary_op = resolve_values(graph, options_.summary_op, *this);
   if (!writer_ && !options_.output_dir.empty())
-    writer_ = SummaryWriter::for_directory(options_.output_dir);
+    writer_ = SummaryWriter::for_directory(options_.output_dir, FileSystem::posix(),
+                                           options_.clock ? *options_.clock : Clock::real());
 }
 
 void SummarySaverHook::after_create_session(Session& session, Coordinator&) {

@@ -15,6 +15,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/listed.h"
 #include "crochet/base/log.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -155,7 +156,7 @@ class ModesObject final : public Saveable, public NamingState {
   ModesObject(std::string module, std::string key, std::function<Modes()> list, std::string absent)
       : module_(std::move(module)),
         key_(std::move(key)),
-        name_(module_.empty() ? key_ : module_ + '/' + key_),
+        name_(internal::full_name(module_, key_)),
         list_(std::move(list)),
         absent_(std::move(absent)) {}
 

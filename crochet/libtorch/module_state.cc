@@ -9,11 +9,11 @@
 #include <ATen/ATen.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/path.h"
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/tracked_tensor.h"
 #include "crochet/run/restore_purpose.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -116,7 +116,7 @@ ModuleState::ModuleState(const Tracker& tracker, ModuleParts parts)
       purpose_(internal::RestorePurpose::of(tracker.graph())) {}
 
 std::string ModuleState::full_name(const std::string& name) const {
-  return name_.empty() ? name : join_path(name_, name);
+  return internal::full_name(name_, name);
 }
 
 void ModuleState::list(Tracker& here) const {

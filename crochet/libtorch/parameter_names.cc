@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "crochet/io/path.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::libtorch {
 
@@ -29,7 +29,7 @@ void ParameterNames::set(const std::string& module, const std::vector<NamedTenso
     const at::TensorImpl* const address = parameter.unsafeGetTensorImpl();
     const Entry* const known = entry_of(parameter);
     if (known != nullptr && !known->is_former && known->module != module) continue;
-    std::string name = module.empty() ? own_name : join_path(module, own_name);
+    std::string name = internal::full_name(module, own_name);
     by_name_[name] = address;
     entries_.insert_or_assign(
         address, Entry{Weak(parameter.getIntrusivePtr()), std::move(name), module, false});

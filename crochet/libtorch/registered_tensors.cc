@@ -15,6 +15,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/io/path.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -57,13 +58,13 @@ class Walk {
                  torch::nn::InstanceNorm3dImpl, torch::nn::LayerNormImpl, torch::nn::GroupNormImpl,
                  torch::nn::PReLUImpl>(module, name, parameters, buffers);
     for (const auto& child : module.named_children())
-      visit(*child.value(), join_path(name, child.key()));
+      visit(*child.value(), internal::full_name(name, child.key()));
   }
 
   template <typename Item>
   void add(const std::string& module, const Item& item, bool is_buffer) {
     if (item.value().defined())
-      registered.push_back({join_path(module, item.key()), item.value(), is_buffer});
+      registered.push_back({internal::full_name(module, item.key()), item.value(), is_buffer});
   }
 
   template <typename... Layers, typename Tensors>

@@ -9,11 +9,11 @@
 #include <torch/types.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/path.h"
 #include "crochet/libtorch/device_copies.h"
 #include "crochet/libtorch/kept_memory.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::libtorch {
@@ -84,7 +84,7 @@ std::shared_ptr<const void> identity_of(const std::shared_ptr<const void>& memor
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
                   std::shared_ptr<local::WriteFence> fence) {
   Tracker here = tracker;
-  const std::string full_name = name.empty() ? tracker.name() : join_path(tracker.name(), name);
+  const std::string full_name = internal::full_name(tracker.name(), name);
   try {
     static_cast<void>(checked_dtype(tensor));
   } catch (const InvalidArgumentError& error) {

@@ -3,7 +3,7 @@
 #include "crochet/run/present_shapes.h"
 
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {

@@ -8,12 +8,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/saver/initial_values.h"
-#include "crochet/io/path.h"
 #include "crochet/run/epochs.h"
 #include "crochet/run/internal/fixed_state.h"
 #include "crochet/run/internal/provided_state.h"
 #include "crochet/run/internal/rows_state.h"
 #include "crochet/run/tracked_epochs.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/session/rank_state.h"
 #include "crochet/tensor/fmt.h"
 
@@ -60,7 +60,7 @@ std::string Tracker::full_name(std::string_view name) const {
   if (shard_ != nullptr)
     throw InvalidArgumentError(
         fmt::format("sharded(): \"{}\" has parts, expected one array", prefix_));
-  return join_path(prefix_, name);
+  return internal::full_name(prefix_, name);
 }
 
 namespace {

@@ -17,6 +17,7 @@
 #include "crochet/run/group_restore.h"
 #include "crochet/run/rank_shards.h"
 #include "crochet/run/restoring.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
@@ -80,10 +81,8 @@ class ContinuedSessionCreator final : public SessionCreator {
   bool is_rest(std::string_view name) const {
     if (!early_.is_own && !early_.options.only.match(std::string(name))) return false;
     // A part of a value that was restored has a name beneath the value's.
-    for (std::string_view owner = name;; owner = owner.substr(0, owner.rfind('/'))) {
-      if (early_.names.contains(owner)) return false;
-      if (owner.find('/') == std::string_view::npos) return true;
-    }
+    return !internal::is_any_at_or_above(
+        name, [this](std::string_view owner) { return early_.names.contains(owner); });
   }
 
   const internal::EarlyRestore& early_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -66,11 +67,8 @@ std::string RankState::add_per_rank(const std::string& name, Regroup regroup) {
 }
 
 bool RankState::has_rows(std::string_view name) const {
-  if (rows_.empty()) return false;
-  for (size_t end = name.size(); end != std::string_view::npos;
-       end = end == 0 ? std::string_view::npos : name.rfind('/', end - 1))
-    if (rows_.contains(name.substr(0, end))) return true;
-  return false;
+  return !rows_.empty() &&
+         is_any_at_or_above(name, [this](std::string_view each) { return rows_.contains(each); });
 }
 
 std::optional<RankState::RankName> RankState::rank_name(std::string_view name) const {

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "crochet/session/nested_names.h"
+
 namespace crochet::inline v0 {
 
 StoredParts::StoredParts() : StoredParts(Map()) {}
@@ -12,23 +14,16 @@ StoredParts::StoredParts() : StoredParts(Map()) {}
 StoredParts::StoredParts(Map parts, bool is_partial)
     : parts_(std::make_shared<const Map>(std::move(parts))), is_partial_(is_partial) {}
 
-std::string StoredParts::full_name(std::string_view name) const {
-  std::string full = root_;
-  if (!full.empty() && !name.empty()) full += '/';
-  return full.append(name);
-}
-
 const StoredParts::Part* StoredParts::find(std::string_view name) const {
-  const auto found = parts_->find(full_name(name));
+  const auto found = parts_->find(internal::full_name(root_, name));
   return found == parts_->end() ? nullptr : &found->second;
 }
 
 const StoredParts::Part* StoredParts::first() const {
   if (!root_.empty())
     if (const Part* const own = find("")) return own;
-  const std::string start = root_.empty() ? "" : root_ + '/';
-  const auto first = parts_->lower_bound(start);
-  return first == parts_->end() || !first->first.starts_with(start) ? nullptr : &first->second;
+  const auto all = internal::all_beneath(*parts_, root_);
+  return all.empty() ? nullptr : &all.front().second;
 }
 
 bool StoredParts::empty() const { return first() == nullptr; }
@@ -41,11 +36,10 @@ bool StoredParts::is_own() const {
 StoredParts::Map StoredParts::all() const {
   if (root_.empty()) return *parts_;
   Map all;
-  if (const Part* const own = find("")) all.emplace("", *own);
-  const std::string start = root_ + '/';
-  for (auto each = parts_->lower_bound(start);
-       each != parts_->end() && each->first.starts_with(start); ++each)
-    all.emplace(each->first.substr(start.size()), each->second);
+  internal::for_each_at(*parts_, root_, [&](const auto& part) {
+    const std::string& name = part.first;
+    all.emplace(name == root_ ? "" : name.substr(root_.size() + 1), part.second);
+  });
   return all;
 }
 
@@ -67,7 +61,7 @@ std::vector<std::string> StoredParts::names() const {
 
 StoredParts StoredParts::beneath(std::string_view name) const {
   StoredParts parts = *this;
-  parts.root_ = full_name(name);
+  parts.root_ = internal::full_name(root_, name);
   return parts;
 }
 

@@ -64,7 +64,6 @@ class CROCHET_EXPORT StoredParts {
   bool is_partial() const { return is_partial_; }
 
  private:
-  std::string full_name(std::string_view name) const;
   const Part* first() const;  // Null if the checkpoint has nothing here.
 
   std::shared_ptr<const Map> parts_;

@@ -7,6 +7,8 @@
 
 #include <fnmatch.h>
 
+#include "crochet/session/nested_names.h"
+
 namespace crochet::inline v0 {
 namespace {
 
@@ -26,10 +28,8 @@ bool matches_whole(const std::string& pattern, const std::string& name) {
 
 // True if the pattern matches the name or one that it is beneath.
 bool matches_owner(const std::string& pattern, const std::string& name) {
-  if (matches_whole(pattern, name)) return true;
-  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
-    if (matches_whole(pattern, name.substr(0, slash))) return true;
-  return false;
+  return internal::is_any_at_or_above(
+      name, [&](std::string_view each) { return matches_whole(pattern, std::string(each)); });
 }
 
 }  // namespace

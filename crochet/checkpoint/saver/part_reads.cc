@@ -12,7 +12,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
-#include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/tensor/convert.h"
 
 namespace crochet::inline v0::internal {

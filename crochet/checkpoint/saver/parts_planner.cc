@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {
@@ -170,10 +171,9 @@ void PartsPlanner::refuse_to_replace(const std::string& value) {
 }
 
 void PartsPlanner::note_own(const std::string& value, bool is_kept) {
-  for (auto each = names_.lower_bound(value);
-       each != names_.end() && each->first.starts_with(value); ++each)
-    if (is_at(each->first, value))
-      record_.note_used(record_.view_name(full(each->first)), each->second);
+  for_each_at(names_, value, [this](const auto& entry) {
+    record_.note_used(record_.view_name(full(entry.first)), entry.second);
+  });
   for (const StatePart& part : present_) {
     if (!is_in({value}, part) || is_marker(part.key)) continue;
     if (is_kept)
@@ -306,11 +306,7 @@ void PartsPlanner::plan_object(const StatePart& part, bool is_present) {
     record_.note_used(record_.view_name(entry), item);
     object_.entries.push_back({key, stored_as, {}, slice_of(item)});
   };
-  if (const auto own = names_.find(part.key); own != names_.end()) add(own->first, own->second);
-  const std::string start = part.key.empty() ? "" : part.key + '/';
-  for (auto each = names_.upper_bound(start);
-       each != names_.end() && each->first.starts_with(start); ++each)
-    add(each->first, each->second);
+  for_each_at(names_, part.key, [&](const auto& entry) { add(entry.first, entry.second); });
   if (object_.entries.size() > before)
     return record_.note_restored(name, name_without_key(object_.entries[before], part.key));
   if (!is_kept && !part.is_optional) record_.note_missing(name, std::nullopt);

@@ -11,11 +11,11 @@
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/restore_record.h"
 #include "crochet/checkpoint/saver/row_partition.h"
-#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/structure_fit.h"
 #include "crochet/checkpoint/saver/variable_selection.h"
 #include "crochet/checkpoint/saver/whole_values.h"
 #include "crochet/session/graph.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {

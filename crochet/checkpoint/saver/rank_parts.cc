@@ -16,6 +16,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -123,9 +124,7 @@ void RankParts::collect(Clock& clock) {
 }
 
 bool RankParts::joins_rows(std::string_view key) const {
-  return std::ranges::any_of(rows_, [&](const std::string& root) {
-    return key.starts_with(root) && (key.size() == root.size() || key[root.size()] == '/');
-  });
+  return std::ranges::any_of(rows_, [&](const std::string& root) { return is_at(key, root); });
 }
 
 // Finds the files by name: a part may be half written.

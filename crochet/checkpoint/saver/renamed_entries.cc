@@ -8,13 +8,15 @@
 #include <utility>
 
 #include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {
 
 // Calls `visit` with each item at and beneath a name.
 template <typename Visit>
-void for_each_at(const CheckpointContents& contents, const std::string& name, const Visit& visit) {
+void for_each_item(const CheckpointContents& contents, const std::string& name,
+                   const Visit& visit) {
   using Item = RenamedEntries::Item;
   if (const Item* const own = contents.find(name)) visit(*own);
   const std::string start = name + '/';
@@ -48,29 +50,23 @@ size_t RenamedEntries::rule_of(const std::string& name) const {
 void RenamedEntries::follow_owners(const std::vector<OwnedName>& parts) {
   if (rules_.empty()) return;
   std::map<std::string, const Item*> found;
-  std::set<std::string> names, stay;
+  std::set<std::string, std::less<>> names, stay;
   for (const OwnedName& part : parts) {
     const auto stored_as =
         is_fixed_ && is_fixed_(part.owner) ? std::nullopt : stored_with_owner(rules_, part);
     (stored_as ? names : stay).insert(part.name);
     if (!stored_as) continue;
-    for_each_at(contents_, *stored_as, [&](const Item& item) {
+    for_each_item(contents_, *stored_as, [&](const Item& item) {
       found.emplace(part.name + item.first.substr(stored_as->size()), &item);
     });
   }
-  const auto erase_at = [&](const std::string& name) {
+  for (const std::string& name : names) {
     entries_.erase(name);
-    const std::string start = name + '/';
-    auto each = entries_.lower_bound(start);
-    while (each != entries_.end() && each->first.starts_with(start)) each = entries_.erase(each);
-  };
-  for (const std::string& name : names) erase_at(name);
-  const auto is_of_one_that_stays = [&](std::string name) {
-    while (!stay.contains(name)) {
-      if (name.find('/') == std::string::npos) return false;
-      name.resize(name.rfind('/'));
-    }
-    return true;
+    const auto parts_of_it = all_beneath(entries_, name);
+    entries_.erase(parts_of_it.begin(), parts_of_it.end());
+  }
+  const auto is_of_one_that_stays = [&](const std::string& name) {
+    return is_any_at_or_above(name, [&](std::string_view each) { return stay.contains(each); });
   };
   for (const auto& [name, item] : found)
     if (const auto own = entries_.find(item->first);

@@ -25,8 +25,8 @@
 #include "crochet/checkpoint/saver/restore_record.h"
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/variable_reads.h"
-#include "crochet/io/path.h"
 #include "crochet/session/naming_state.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/session/rank_state.h"
 #include "crochet/tensor/fmt.h"
 
@@ -242,7 +242,7 @@ class RestorePlan {
           record_.note_size(internal::full_name(name, key), value.shape(), own->second.shape());
       return state;
     }
-    const auto entry_name = [&](const std::string& key) { return join_path(name, key); };
+    const auto entry_name = [&](const std::string& key) { return internal::full_name(name, key); };
     internal::KeyedRows fit(
         rows->present, std::move(state), *rows->key_column,
         [&](const std::string& key) { return record_.stays(entry_name(key)); },

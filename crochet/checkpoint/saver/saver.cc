@@ -19,8 +19,8 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
-#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {

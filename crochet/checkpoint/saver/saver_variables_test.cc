@@ -235,6 +235,22 @@ TEST_F(SaverVariablesTest, WithoutAListAllVariablesAndObjectsAreSaved) {
   EXPECT_EQ(restored->rows, table->rows);
 }
 
+// "/k" is not a path: the names of entries begin with the name of the object.
+TEST_F(SaverVariablesTest, EqualKeysOfTwoObjectsAreTwoEntries) {
+  Model model({});
+  const auto a = std::make_shared<Table>(), b = std::make_shared<Table>();
+  model.graph.add_saveable({.name = "a", .object = a});
+  model.graph.add_saveable({.name = "b", .object = b});
+  a->rows = {{"/k", one_}};
+  b->rows = {{"/k", two_}};
+  saver().save(model.open(), "m");
+  EXPECT_THAT(saved(), ElementsAre(Key("a//k"), Key("b//k")));
+  std::swap(a->rows, b->rows);
+  saver().restore(model.open(), "m");
+  EXPECT_EQ(a->rows, (TensorMap{{"/k", one_}}));
+  EXPECT_EQ(b->rows, (TensorMap{{"/k", two_}}));
+}
+
 TEST_F(SaverVariablesTest, ObjectsAreRenamedWithAllTheirEntries) {
   const auto table = std::make_shared<Table>();
   table->rows = {{"", one_}, {"a/b", two_}};

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -71,10 +70,6 @@ std::string stored_name(const std::vector<StoredName>& names, const std::string&
   for (const StoredName& each : names)
     if (auto stored = stored_by(each, name)) return *std::move(stored);
   return name;
-}
-
-std::string full_name(const std::string& object, const std::string& key) {
-  return key.empty() ? object : join_path(object, key);
 }
 
 std::string to_string(const StoredName& rule) {

@@ -11,9 +11,6 @@
 
 namespace crochet::inline v0::internal {
 
-// The name of an object's part or entry: the object's own name for the key "".
-CROCHET_EXPORT std::string full_name(const std::string& object, const std::string& key);
-
 // Throws: InvalidArgumentError unless both have no `*`, or one each.
 void check_stored_names(const std::vector<StoredName>& names);
 // What `name` is stored as by the first that it matches; the name itself if it matches none.

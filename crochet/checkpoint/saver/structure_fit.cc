@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "crochet/checkpoint/saver/whole_values.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -19,15 +20,6 @@ std::string_view last_of(std::string_view name) {
   return name.substr(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
 }
 bool is_null_marker(std::string_view part) { return last_of(part) == kNullName; }
-
-// True if there is a name that is `owner` or beneath it.
-bool has_at(const Names& names, std::string_view owner) {
-  if (owner.empty()) return !names.empty();
-  if (names.contains(owner)) return true;
-  const std::string start = std::string(owner) + '/';
-  const auto first = names.lower_bound(start);
-  return first != names.end() && first->starts_with(start);
-}
 
 // "", "a", "a/b" ... `part`.
 std::vector<std::string> owners_of(const std::string& part) {
@@ -90,10 +82,6 @@ std::optional<WholeValue> whole_of(const Wholes& wholes, const std::string& entr
   return std::nullopt;
 }
 
-std::string beneath(const std::string& owner, std::string_view name) {
-  return owner.empty() ? std::string(name) : owner + '/' + std::string(name);
-}
-
 }  // namespace
 
 bool is_marker(const std::string& part) {
@@ -140,7 +128,7 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
   }
 
   for (auto& [name, entry] : dropped) {
-    entry.is_nullable = wanted.contains(beneath(name, kNullName));
+    entry.is_nullable = wanted.contains(full_name(name, kNullName));
     entry.whole = whole_of(wholes, name);
     if (entry.whole || !std::ranges::all_of(entry.parts, rules.stays)) {
       only_present.push_back(std::move(entry));
@@ -150,13 +138,13 @@ StructureFit::StructureFit(const std::vector<StatePart>& present, StoredParts::M
       wanted.emplace(part, own_part(*parts.at(part)));
       for (const std::string& owner : owners_of(part))
         for (const std::string_view marker : {kEmptyName, kNullName})
-          if (std::string each = beneath(owner, marker); wanted.erase(each) > 0)
+          if (std::string each = full_name(owner, marker); wanted.erase(each) > 0)
             void_markers.push_back(std::move(each));
     }
   }
   for (auto& [name, entry] : made) {
-    entry.is_nullable = present_markers.contains(beneath(name, kNullName));
-    entry.is_awaited = entry.is_nullable || present_markers.contains(beneath(name, kEmptyName));
+    entry.is_nullable = present_markers.contains(full_name(name, kNullName));
+    entry.is_awaited = entry.is_nullable || present_markers.contains(full_name(name, kEmptyName));
     entry.whole = whole_of(wholes, name);
     if (!entry.whole && std::ranges::all_of(entry.parts, rules.is_left_out)) {
       for (const std::string& part : entry.parts) wanted.erase(part);

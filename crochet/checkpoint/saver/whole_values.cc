@@ -7,23 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "crochet/session/nested_names.h"
+
 namespace crochet::inline v0::internal {
 namespace {
-
-bool has_at(const StoredParts::Map& stored, const std::string& owner) {
-  if (owner.empty()) return !stored.empty();
-  if (stored.contains(owner)) return true;
-  const auto first = stored.lower_bound(owner + '/');
-  return first != stored.end() && first->first.starts_with(owner + '/');
-}
-
-void erase_at(StoredParts::Map& stored, const std::string& owner) {
-  if (owner.empty()) return stored.clear();
-  stored.erase(owner);
-  const std::string start = owner + '/';
-  auto first = stored.lower_bound(start);
-  while (first != stored.end() && first->first.starts_with(start)) first = stored.erase(first);
-}
 
 bool has_same_rows(const StatePart& column, const StoredParts::Map& stored) {
   const auto found = stored.find(column.key);
@@ -77,14 +64,6 @@ struct Fates {
 };
 
 }  // namespace
-
-bool is_at(const std::string& name, const std::string& owner) {
-  return owner.empty() || name == owner || (name.starts_with(owner) && name[owner.size()] == '/');
-}
-
-bool is_beneath(const std::string& name, const std::string& owner) {
-  return name != owner && is_at(name, owner);
-}
 
 WholeValues::Names objects_of_other_classes(const std::vector<StatePart>& present,
                                             const StoredParts::Map& stored) {
@@ -161,7 +140,9 @@ WholeValues::Names WholeValues::mixed(
 
 StoredParts::Map WholeValues::with_own(StoredParts::Map stored, const Names& own) const {
   for (const std::string& name : own) {
-    erase_at(stored, name);
+    stored.erase(name);
+    const auto rest = all_beneath(stored, name);
+    stored.erase(rest.begin(), rest.end());
     for (const StatePart* const part : values_.at(name).parts)
       stored.insert_or_assign(part->key, own_part(*part));
   }

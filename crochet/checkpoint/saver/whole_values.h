@@ -54,10 +54,6 @@ class WholeValues {
   std::map<std::string, std::string> partly_kept_;
 };
 
-// True if the name is `owner`, or beneath it.
-bool is_at(const std::string& name, const std::string& owner);
-bool is_beneath(const std::string& name, const std::string& owner);
-
 // The names of objects that the checkpoint has, with another class than the program. `present` are
 // the parts that the program has.
 WholeValues::Names objects_of_other_classes(const std::vector<StatePart>& present,

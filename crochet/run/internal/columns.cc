@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -135,10 +136,7 @@ std::string other_members(const std::string& name, const RowVisitor& visitor) {
 
 }  // namespace
 
-std::string Column::full_name() const {
-  if (owner.empty() || name.empty()) return owner + name;
-  return owner + '/' + name;
-}
+std::string Column::full_name() const { return internal::full_name(owner, name); }
 
 Shape Column::shape_of_rows(int64_t num_rows) const {
   std::vector<int64_t> sizes = {num_rows};

@@ -14,27 +14,21 @@
 #include "crochet/engines/local/checked_copies.h"
 #include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/parallel_copier.h"
-#include "crochet/io/path.h"
 #include "crochet/run/epochs.h"
 #include "crochet/run/tracker.h"
+#include "crochet/session/nested_names.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
 
 namespace {
 
-// The name of an entry of the part `name`; "" is that of the part itself.
-std::string entry_name(const std::string& name, const std::string& key) {
-  if (name.empty()) return key;
-  return key.empty() ? name : name + '/' + key;
-}
-
 class ListingVisitor : public PartVisitor {
  public:
   explicit ListingVisitor(const std::string& value) : value_(value) {}
 
   std::string full_name(const std::string& name) const override {
-    return name.empty() ? value_ : join_path(value_, name);
+    return internal::full_name(value_, name);
   }
   void all_stored(const std::string&, bool) override {}
   void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
@@ -75,7 +69,7 @@ class SavingVisitor final : public ListingVisitor {
 
   void columns(const std::string& name, Columns columns, bool) override {
     for (const Column& column : columns.members.columns)
-      add_name(entry_name(name, column.full_name()));
+      add_name(internal::full_name(name, column.full_name()));
     columns_.emplace_back(name, std::move(columns));
   }
 
@@ -96,7 +90,7 @@ class SavingVisitor final : public ListingVisitor {
       CapturedState own =
           in_background ? object->capture() : CapturedState{.tensors = object->save()};
       for (auto& [key, value] : own.tensors)
-        states.tensors.emplace(entry_name(name, key), std::move(value));
+        states.tensors.emplace(internal::full_name(name, key), std::move(value));
       std::ranges::move(own.copies, std::back_inserter(states.copies));
     }
     return states;
@@ -162,7 +156,7 @@ class PlanningVisitor final : public ListingVisitor {
         columns.has_any_size ? Shape::kUnknownDimension : static_cast<int64_t>(columns.num_rows);
     const auto present_rows = static_cast<int64_t>(columns.present_rows);
     for (const Column& column : columns.members.columns) {
-      parts_.push_back({.key = entry_name(name, column.full_name()),
+      parts_.push_back({.key = internal::full_name(name, column.full_name()),
                         .dtype = column.dtype,
                         .shape = column.shape_of_rows(rows),
                         .present_shape = column.shape_of_rows(present_rows),
@@ -173,13 +167,13 @@ class PlanningVisitor final : public ListingVisitor {
       add_name(parts_.back().key);
     }
     for (const std::string& other : columns.members.others)
-      add_other_member(entry_name(name, other), is_fixed);
+      add_other_member(internal::full_name(name, other), is_fixed);
     end_whole();
   }
 
   void all_stored(const std::string& name, bool is_fixed) override {
     for (const auto& [key, part] : stored_.beneath(name).all()) {
-      const std::string full = entry_name(name, key);
+      const std::string full = internal::full_name(name, key);
       add_name(full);
       parts_.push_back({.key = full,
                         .dtype = part.dtype,
@@ -192,7 +186,7 @@ class PlanningVisitor final : public ListingVisitor {
 
   void planned(const std::string& name, std::vector<StatePart> parts, bool is_fixed) override {
     for (StatePart& part : parts) {
-      part.key = entry_name(name, part.key);
+      part.key = internal::full_name(name, part.key);
       part.wholes = wholes();
       part.is_structure_fixed = is_fixed;
       part.planned_by = name;
@@ -280,7 +274,7 @@ class RestoringVisitor final : public ListingVisitor {
     const auto shared = std::make_shared<const Columns>(std::move(columns));
     for (size_t i = 0; i < shared->members.columns.size(); ++i) {
       const Column& column = shared->members.columns[i];
-      const std::string part_name = entry_name(name, column.full_name());
+      const std::string part_name = internal::full_name(name, column.full_name());
       add_name(part_name);
       const StoredParts::Part* const found = values_.parts().find(part_name);
       if (found == nullptr) {
@@ -304,8 +298,8 @@ class RestoringVisitor final : public ListingVisitor {
     const size_t num_entries = state->size() + parts.size();
     const bool is_key = num_keys_ > 0;  // Made for this: it has nothing of the program's.
     for (const auto& [key, part] : parts)
-      read_part(entry_name(name, key), [state, object, key = key, full = full_name(name),
-                                        num_entries, is_key](PartValue& value) {
+      read_part(internal::full_name(name, key), [state, object, key = key, full = full_name(name),
+                                                 num_entries, is_key](PartValue& value) {
         state->emplace(key, value.read());
         if (state->size() < num_entries) return;
         restore_object(full, *object,
@@ -395,7 +389,7 @@ template <typename Add>
 void add_copies(const std::string& name, const Columns& columns, KeptMemory& memory,
                 const Add& add) {
   const auto name_of = [&](size_t i) {
-    return entry_name(name, columns.members.columns[i].full_name());
+    return internal::full_name(name, columns.members.columns[i].full_name());
   };
   std::vector<Tensor> values = columns.copies([&](size_t i, const Shape& shape) {
     auto lent = memory.of(name_of(i)).lend(columns.members.columns[i].dtype, shape);
@@ -465,7 +459,7 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
     if (guarded == Guarded::kInBackground && local::is_guarded(array, view)) {
       fenced[array.fence].push_back(local::fenced_array(array, view, lent.data, lent.tensor));
       if (checks)
-        checks->expect(join_path(name_, name), view, lent.tensor,
+        checks->expect(full_name(name_, name), view, lent.tensor,
                        local::CheckedCopies::Rule::kAnnounced);
     } else {
       copies.push_back({view, lent.data});

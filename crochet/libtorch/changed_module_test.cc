@@ -232,6 +232,33 @@ TEST_F(ChangedModuleTest, ARenamedModuleIsRestoredWithAllThatBelongsToIt) {
   EXPECT_TRUE(step(net, other).equal(step(saved, adam)));
 }
 
+// The training adds a parameter group when it unfreezes the head.
+TEST_F(ChangedModuleTest, AnAddedParameterGroupOfARenamedModuleIsRestored) {
+  NamedNet saved("block"), net("block");
+  torch::optim::Adam adam(saved.block->parameters(), 0.1), other(net.block->parameters(), 0.1);
+  const auto track = [](const char* name, NamedNet& own, torch::optim::Optimizer& optimizer) {
+    return [&, name](Loop& loop) {
+      loop.track(name, own);
+      loop.track("optimizer", optimizer);
+    };
+  };
+  save(track("net", saved, adam), [&] {
+    adam.add_param_group(torch::optim::OptimizerParamGroup(
+        saved.head->parameters(), std::make_unique<torch::optim::AdamOptions>(0.5)));
+    step_to_zero(saved, adam);
+  });
+  EXPECT_THAT([&] { restore(track("model", net, other)); },
+              ThrowsMessage<Error>(HasSubstr(
+                  "Start with .restore = {.rename = {{\"model\", \"net\"}}} if \"model\" was "
+                  "renamed, or with ")));
+  // As the error advises.
+  restore(track("model", net, other), {.rename = {{"model", "net"}}});
+  ASSERT_EQ(other.param_groups().size(), 2U);
+  EXPECT_EQ(other.param_groups()[1].options().get_lr(), 0.5);
+  expect_equal(net, saved);
+  EXPECT_TRUE(step(net, other).equal(step(saved, adam)));
+}
+
 // Rules without a star, and a module that is renamed with its submodule.
 TEST_F(ChangedModuleTest, WhatBelongsToAParameterFollowsAnyRenaming) {
   const auto track = [](const char* name, NamedNet& own) {

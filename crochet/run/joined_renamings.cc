@@ -21,6 +21,7 @@ struct OwnValue {
   bool has_entries = false;  // Beneath its name.
   bool is_optional = false;
   std::string owner = {};   // As StatePart::named_after.
+  std::string object = {};  // The one with this part.
   std::string module = {};  // The name of the value that plans it; empty if none does.
 };
 using OwnValues = std::map<std::string, OwnValue>;
@@ -39,6 +40,7 @@ OwnValues own_values(const Graph& graph) {
           .has_entries = part.is_object,
           .is_optional = part.is_optional,
           .owner = part.named_after,
+          .object = each.name,
           .module = part.planned_by ? full_name(each.name, *part.planned_by) : ""};
   }
   return values;
@@ -103,7 +105,10 @@ JoinedRenamings::JoinedRenamings(const std::vector<StoredName>& renamings,
   for (const auto& [name, value] : values) {
     const std::string stored_as =
         stored_with_owner(rules, {name, value.owner}).value_or(stored_name(rules, name));
-    if (stored_as != name) (value.has_entries ? found_beneath : found).insert(stored_as);
+    if (stored_as == name) continue;
+    (value.has_entries ? found_beneath : found).insert(stored_as);
+    // What else it has is known only once these parts are renamed.
+    if (!value.owner.empty()) found_beneath.insert(value.object);
   }
   for (const auto& each : mismatch.surplus) {
     const auto is_owner = [&](std::string_view name) { return found_beneath.contains(name); };

@@ -105,6 +105,18 @@ TEST_F(JoinedRenamingsTest, ListsWhatIsLeft) {
   EXPECT_THAT(renamings.surplus, ElementsAre("old/other"));
 }
 
+// It may have a parameter group whose parameters are renamed.
+TEST_F(JoinedRenamingsTest, DoesNotAdviseToLeaveOutWhatAnObjectMayTakeOnceItsPartsAreRenamed) {
+  graph_.add_saveable({.name = "adam",
+                       .object = std::make_shared<Module>(
+                           std::vector<StatePart>{{.key = "step/net/w", .named_after = "net/w"}})});
+  EXPECT_THAT(
+      joined({{"net/w", "old/w"}}, {"old/w", "adam/step/old/w", "adam/groups/1/lr"}).surplus,
+      IsEmpty());
+  EXPECT_THAT(joined({{"rate", "speed"}}, {"speed", "adam/groups/1/lr"}).surplus,
+              ElementsAre("adam/groups/1/lr"));
+}
+
 TEST_F(JoinedRenamingsTest, WithoutRenamingsAllIsLeft) {
   RestoreMismatch mismatch;
   mismatch.missing = {{"net/w", "net/w", {}}};

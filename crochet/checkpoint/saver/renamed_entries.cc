@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/session/nested_names.h"
 
@@ -47,8 +49,36 @@ size_t RenamedEntries::rule_of(const std::string& name) const {
   return kNone;
 }
 
-void RenamedEntries::follow_owners(const std::vector<OwnedName>& parts) {
+std::vector<OwnedName> RenamedEntries::unlisted(const std::set<std::string>& objects,
+                                                const std::vector<std::string>& values) const {
+  std::map<std::string, std::string, std::less<>> by_stored_name;
+  for (const std::string& value : values)
+    if (std::string name = stored_name(value); name != value)
+      by_stored_name.emplace(std::move(name), value);
+  std::vector<OwnedName> names;
+  for (const std::string& object : objects) {
+    const std::string start = stored_name(object);
+    for_each_item(contents_, start, [&](const Item& item) {
+      const std::string_view name = item.first;
+      for (size_t slash = name.find('/', start.size()); slash != std::string_view::npos;
+           slash = name.find('/', slash + 1))
+        if (const auto value = by_stored_name.find(name.substr(slash + 1));
+            value != by_stored_name.end())
+          names.push_back(
+              {fmt::format("{}{}{}", object, name.substr(start.size(), slash + 1 - start.size()),
+                           value->second),
+               value->second, object});
+    });
+  }
+  return names;
+}
+
+void RenamedEntries::follow_owners(std::vector<OwnedName> parts,
+                                   const std::vector<std::string>& values) {
   if (rules_.empty()) return;
+  std::set<std::string> objects;
+  for (const OwnedName& part : parts) objects.insert(part.object);
+  for (OwnedName& part : unlisted(objects, values)) parts.push_back(std::move(part));
   std::map<std::string, const Item*> found;
   std::set<std::string, std::less<>> names, stay;
   for (const OwnedName& part : parts) {

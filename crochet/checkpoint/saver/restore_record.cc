@@ -48,11 +48,11 @@ RestoreRecord::RestoreRecord(const Graph& graph, const CheckpointReader& reader,
 
 void RestoreRecord::rename_owned_parts() {
   std::vector<OwnedName> parts = owned_names(graph_);
-  for (auto& [name, owner] : parts) {
-    name = view_name(name);
-    owner = view_name(owner);
-  }
-  entries_.follow_owners(parts);
+  for (OwnedName& part : parts)
+    part = {view_name(part.name), view_name(part.owner), view_name(part.object)};
+  std::vector<std::string> values = value_names(graph_);
+  for (std::string& value : values) value = view_name(value);
+  entries_.follow_owners(std::move(parts), values);
 }
 
 bool RestoreRecord::keeps(const std::string& name) const {

@@ -3,20 +3,12 @@
 //
 // Whole runs while memory is short: their allocations fail in turn. However a run ends, the process
 // lives on, and the next run in it resumes from the newest checkpoint.
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <limits>
 #include <map>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,10 +22,9 @@
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/loop.h"
-#include "crochet/testing/allocation_counter.h"
+#include "crochet/testing/attack_allocations.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/temp_directory.h"
 
 namespace crochet {
 namespace {
@@ -64,17 +55,7 @@ struct Counts {
 
 class ShortOfMemoryTest : public testing::Test {
  protected:
-  // Hundreds of runs are made: not on a disk, if there is another place.
-  ShortOfMemoryTest() {
-    if (::access("/dev/shm", W_OK) == 0) ::setenv("TMPDIR", "/dev/shm", 1);
-  }
-  ~ShortOfMemoryTest() override {
-    std::fclose(bar_);
-    if (former_place_)
-      ::setenv("TMPDIR", former_place_->c_str(), 1);
-    else
-      ::unsetenv("TMPDIR");
-  }
+  ~ShortOfMemoryTest() override { std::fclose(bar_); }
 
   // A run with checkpoints, curves and hooks. Returns its tracked values.
   Counts run(const std::string& directory) {
@@ -113,45 +94,15 @@ class ShortOfMemoryTest : public testing::Test {
     return counts;
   }
 
-  // Runs while the allocations fail that begin with number `first`. Returns the number of those
-  // that were made.
-  int64_t run_short_of_memory(const std::string& directory, int64_t first, int64_t length) {
-    const FailingAllocations failing(first, length);
-    std::thread([&] {
-      try {
-        run(directory);
-        ++num_ended_;
-      } catch (const std::exception&) {
-        ++num_failed_;
-      }
-    }).join();
-    return failing.count();
-  }
-
-  // Makes `length` allocations in a row fail, beginning at about `num_runs` places of a run.
-  void attack(int64_t length, int64_t num_runs) {
-    int64_t count = 0;
-    {
-      const TempDirectory directory;
-      count = run_short_of_memory(directory / "run", std::numeric_limits<int64_t>::max() / 2, 1);
-    }
-    ASSERT_EQ(num_ended_, 1);
-    const int64_t stride = std::max<int64_t>(1, count / num_runs);
-    for (int64_t first = 0; first < count; first += stride) {
-      const TempDirectory directory;
-      run_short_of_memory(directory / "run", first, length);
-      EXPECT_TRUE(run(directory / "run").are_all(kLastStep)) << "after allocation " << first;
-    }
-    EXPECT_GT(num_failed_, num_runs / 10);
+  void attack(int64_t length, int64_t num_places) {
+    attack_allocations(
+        length, num_places, [this](const std::string& directory) { run(directory); },
+        [this](const std::string& directory) { return run(directory).are_all(kLastStep); });
   }
 
   LogCapture log_;
   FakeClock clock_;
   std::FILE* const bar_ = std::tmpfile();
-  const std::optional<std::string> former_place_ =
-      std::getenv("TMPDIR") ? std::optional<std::string>(std::getenv("TMPDIR")) : std::nullopt;
-  int64_t num_ended_ = 0;
-  int64_t num_failed_ = 0;
 };
 
 TEST_F(ShortOfMemoryTest, ARunSurvivesAFailedAllocation) { attack(1, 100); }

@@ -5,7 +5,6 @@
 // beneath "". No file system has a say in them: a name that starts with "/" is not absolute.
 #pragma once
 
-#include <ranges>
 #include <string>
 #include <string_view>
 
@@ -30,15 +29,26 @@ bool is_any_at_or_above(std::string_view name, const Predicate& is) {
   return false;
 }
 
+// Neighbours in a set or map.
+template <typename Iterator>
+struct Neighbours {
+  Iterator first;
+  Iterator last;
+
+  Iterator begin() const { return first; }
+  Iterator end() const { return last; }
+  bool empty() const { return first == last; }
+};
+
 // What lies beneath `owner` in a set or map by names; for "", all that is in it.
 template <typename Sorted>
 auto all_beneath(Sorted& names, std::string_view owner) {
-  if (owner.empty()) return std::ranges::subrange(names.begin(), names.end());
+  if (owner.empty()) return Neighbours<decltype(names.begin())>{names.begin(), names.end()};
   std::string start(owner);
   start += '/';
   const auto first = names.lower_bound(start);
   start.back() = '0';  // The character after "/".
-  return std::ranges::subrange(first, names.lower_bound(start));
+  return Neighbours<decltype(names.begin())>{first, names.lower_bound(start)};
 }
 
 // Calls `visit` with what is at and beneath `owner`, sorted by the names.

@@ -23,7 +23,7 @@ const StoredParts::Part* StoredParts::first() const {
   if (!root_.empty())
     if (const Part* const own = find("")) return own;
   const auto all = internal::all_beneath(*parts_, root_);
-  return all.empty() ? nullptr : &all.front().second;
+  return all.empty() ? nullptr : &all.first->second;
 }
 
 bool StoredParts::empty() const { return first() == nullptr; }

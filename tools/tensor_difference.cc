@@ -42,7 +42,7 @@ std::string values_text(const TensorDifference& difference) {
 }  // namespace
 
 Comparer::Comparer(const Context& context, const std::string& a, const std::string& b,
-                   const NameFilter& filter, const Tolerance& tolerance)
+                   const NameFilter& filter, Tolerance tolerance)
     : context_(context),
       filter_(filter),
       tolerance_(tolerance),

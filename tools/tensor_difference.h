@@ -36,7 +36,7 @@ class Comparer {
   // Of each path the checkpoint that commands choose (kCheckpointHelp). Requires: the arguments
   // outlive this.
   Comparer(const Context& context, const std::string& a, const std::string& b,
-           const NameFilter& filter, const Tolerance& tolerance);
+           const NameFilter& filter, Tolerance tolerance);
 
   const CheckpointReader& a() const { return a_; }
   const CheckpointReader& b() const { return b_; }
@@ -55,7 +55,7 @@ class Comparer {
 
   const Context& context_;
   const NameFilter& filter_;
-  const Tolerance& tolerance_;
+  const Tolerance tolerance_;
   const CheckpointReader a_;
   const CheckpointReader b_;
   bool had_trouble_ = false;

@@ -26,8 +26,8 @@
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/run/loop.h"
-#include "crochet/run/seen_world.h"
 #include "crochet/testing/scheduling.h"
+#include "crochet/testing/seen_world.h"
 #include "crochet/testing/wait_until.h"
 
 namespace crochet {

@@ -19,9 +19,9 @@
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/run/monitored_training_session.h"
-#include "crochet/run/seen_world.h"
 #include "crochet/summary/summary_writer.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/seen_world.h"
 #include "crochet/testing/wait_until.h"
 
 namespace crochet {

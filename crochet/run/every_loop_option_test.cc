@@ -24,10 +24,10 @@
 #include "crochet/base/error.h"
 #include "crochet/group/group.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/scheduling.h"
 #include "crochet/testing/seen_world.h"
+#include "crochet/testing/straggler_hook.h"
 #include "crochet/testing/wait_until.h"
 
 namespace crochet {
@@ -139,29 +139,6 @@ void run_before(World& world, const std::string& dir) {
 
 using LoopEffect = Effect<LoopProgram>;
 
-class LoggingListener final : public CheckpointSaverListener {
- public:
-  explicit LoggingListener(std::set<std::string>& events) : events_(events) {}
-  void begin() override { events_.insert("the listener begins"); }
-
- private:
-  std::set<std::string>& events_;
-};
-
-// Has a thread that runs until a warning about it is logged.
-class StragglerHook final : public SessionRunHook {
- public:
-  explicit StragglerHook(const LogCapture& log) : log_(log) {}
-  void after_create_session(Session&, Coordinator& coordinator) override {
-    coordinator.start_thread("straggler", [&log = log_] {
-      wait_until("a line in the log", [&] { return log.contains("waiting for thread"); });
-    });
-  }
-
- private:
-  const LogCapture& log_;
-};
-
 void save_every_step(LoopProgram& program) {
   program.options.checkpoint.every_steps = 1;
   program.options.checkpoint.saver.max_to_keep = 1;
@@ -249,7 +226,7 @@ const std::vector<LoopEffect>& loop_effects() {
        }},
       {"checkpoint.listeners",
        [](LoopProgram& p) {
-         p.options.checkpoint.listeners = {std::make_shared<LoggingListener>(p.world.events)};
+         p.options.checkpoint.listeners = {std::make_shared<BeginsListener>(p.world.events)};
        }},
       {"checkpoint.copy_threads", [](LoopProgram& p) { p.options.checkpoint.copy_threads = 3; },
        [](LoopProgram& p) {
@@ -445,7 +422,9 @@ const std::vector<LoopEffect>& loop_effects() {
        }},
       {"ending.stop_grace_period_secs",
        [](LoopProgram& p) { p.options.ending.stop_grace_period_secs = 7; },
-       [](LoopProgram& p) { p.options.hooks = {StragglerHook(p.world.log)}; }},
+       [](LoopProgram& p) {
+         p.options.hooks = {StragglerHook(p.world.log, "waiting for thread")};
+       }},
       {"ending.save_on_error", [](LoopProgram& p) { p.options.ending.save_on_error = true; },
        [](LoopProgram& p) {
          p.times_are_seen = false;

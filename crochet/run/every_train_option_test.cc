@@ -17,12 +17,11 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/run/monitored_training_session.h"
 #include "crochet/summary/summary_writer.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/seen_world.h"
-#include "crochet/testing/wait_until.h"
+#include "crochet/testing/straggler_hook.h"
 
 namespace crochet {
 namespace {
@@ -91,29 +90,6 @@ class BeginsHook final : public SessionRunHook {
  public:
   explicit BeginsHook(std::set<std::string>& events) : events_(events) {}
   void begin(Graph&) override { events_.insert("the hook begins"); }
-
- private:
-  std::set<std::string>& events_;
-};
-
-// Has a thread that runs until a warning about it is logged.
-class LateThreadHook final : public SessionRunHook {
- public:
-  explicit LateThreadHook(const LogCapture& log) : log_(log) {}
-  void after_create_session(Session&, Coordinator& coordinator) override {
-    coordinator.start_thread("late", [&log = log_] {
-      wait_until("a line in the log", [&] { return log.contains("waiting for thread"); });
-    });
-  }
-
- private:
-  const LogCapture& log_;
-};
-
-class BeginsListener final : public CheckpointSaverListener {
- public:
-  explicit BeginsListener(std::set<std::string>& events) : events_(events) {}
-  void begin() override { events_.insert("the listener begins"); }
 
  private:
   std::set<std::string>& events_;
@@ -215,7 +191,9 @@ const std::vector<TrainEffect>& train_effects() {
       {"stop_grace_period_secs", setting(&Options::stop_grace_period_secs, 7),
        [](TrainProgram& p) {
          without_saves(p);
-         p.change([&p](Options& o) { o.hooks.push_back(LateThreadHook(p.world.log)); });
+         p.change([&p](Options& o) {
+           o.hooks.push_back(StragglerHook(p.world.log, "waiting for thread"));
+         });
        }},
       {"max_wait_secs", setting(&Options::max_wait_secs, 60), wait_for_chief},
       {"recovery_wait_secs", setting(&Options::recovery_wait_secs, 1000), wait_for_chief},

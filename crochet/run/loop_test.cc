@@ -22,11 +22,11 @@
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/straggler_hook.h"
 #include "crochet/testing/wait_until.h"
 
 namespace crochet {
@@ -528,22 +528,9 @@ TEST_F(LoopTest, WritesItsFilesToTheGivenDirectories) {
   EXPECT_EQ(again, 6);
 }
 
-// Has a thread that runs until a warning about it is logged.
-class StragglerHook final : public SessionRunHook {
- public:
-  explicit StragglerHook(const LogCapture& log) : log_(log) {}
-  void after_create_session(Session&, Coordinator& coordinator) override {
-    coordinator.start_thread("straggler", [&log = log_] {
-      wait_until("a line in the log", [&] { return log.contains("threads still running"); });
-    });
-  }
-
- private:
-  const LogCapture& log_;
-};
-
 TEST_F(LoopTest, WaitsForThreadsForTheGivenGracePeriod) {
-  LoopOptions impatient = options({StopAtStepHook({.last_step = 1}), StragglerHook(log_)});
+  LoopOptions impatient =
+      options({StopAtStepHook({.last_step = 1}), StragglerHook(log_, "threads still running")});
   impatient.ending.stop_grace_period_secs = 7;
   Loop loop(impatient);
   const Clock::TimePoint start = clock_.now();

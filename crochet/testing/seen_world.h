@@ -19,6 +19,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -93,6 +94,15 @@ inline std::set<std::string> seen(World& world, bool times_are_seen) {
   add("file of the other disk: ", files_in(world.other_disk, times_are_seen));
   return all;
 }
+
+class BeginsListener final : public CheckpointSaverListener {
+ public:
+  explicit BeginsListener(std::set<std::string>& events) : events_(events) {}
+  void begin() override { events_.insert("the listener begins"); }
+
+ private:
+  std::set<std::string>& events_;
+};
 
 // `Program` is made with a World&, has `times_are_seen`, and is run by run(Program&).
 template <typename Program>

@@ -45,31 +45,15 @@ std::optional<std::string> without_end(const std::string& text, const std::strin
   return text.substr(0, text.size() - end.size());
 }
 
-// Calls `visit` with each part that an object of the graph may have, and the object's name.
-template <typename Visit>
-void for_each_part(const Graph& graph, const Visit& visit) {
-  for (const RegisteredSaveable& each : graph.saveables())
-    if (const auto* const parted = dynamic_as<const PartedSaveable>(each.object.get()))
-      for (const StatePart& part : parted->parts_for(StoredParts())) visit(each.name, part);
-}
-
 }  // namespace
 
-std::vector<OwnedName> owned_names(const Graph& graph) {
+std::vector<OwnedName> value_names(const Graph& graph) {
   std::vector<OwnedName> names;
-  for_each_part(graph, [&](const std::string& object, const StatePart& part) {
-    if (!part.named_after.empty())
-      names.push_back({full_name(object, part.key), part.named_after, object});
-  });
-  return names;
-}
-
-std::vector<std::string> value_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Variable& variable : graph.variables()) names.push_back(variable.name());
-  for_each_part(graph, [&](const std::string& object, const StatePart& part) {
-    names.push_back(full_name(object, part.key));
-  });
+  for (const Variable& variable : graph.variables()) names.push_back({variable.name(), ""});
+  for (const RegisteredSaveable& each : graph.saveables())
+    if (const auto* const parted = dynamic_as<const PartedSaveable>(each.object.get()))
+      for (const StatePart& part : parted->parts_for(StoredParts()))
+        names.push_back({full_name(each.name, part.key), part.named_after, each.name});
   return names;
 }
 

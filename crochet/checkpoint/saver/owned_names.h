@@ -19,10 +19,9 @@ struct OwnedName {
   std::string object = {};  // The name of the object whose part it is.
 };
 
-// Those of the parts that the objects of a graph may have.
-std::vector<OwnedName> owned_names(const Graph& graph);
-// The names of the values of a graph, with those of the parts that its objects may have.
-std::vector<std::string> value_names(const Graph& graph);
+// The names of the values of a graph: of its variables, and of the parts that its objects may have.
+// The owner is empty for those that belong to no other.
+std::vector<OwnedName> value_names(const Graph& graph);
 
 // Where the part is stored as its owner is renamed. Unset if only the rules about its own name
 // count: its owner is not renamed, or by the same rule, or a rule before that one names the part.

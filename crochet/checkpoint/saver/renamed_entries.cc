@@ -49,12 +49,14 @@ size_t RenamedEntries::rule_of(const std::string& name) const {
   return kNone;
 }
 
-std::vector<OwnedName> RenamedEntries::unlisted(const std::set<std::string>& objects,
-                                                const std::vector<std::string>& values) const {
+std::vector<OwnedName> RenamedEntries::unlisted(const std::vector<OwnedName>& values) const {
+  std::set<std::string> objects;
   std::map<std::string, std::string, std::less<>> by_stored_name;
-  for (const std::string& value : values)
-    if (std::string name = stored_name(value); name != value)
-      by_stored_name.emplace(std::move(name), value);
+  for (const OwnedName& value : values) {
+    if (!value.owner.empty()) objects.insert(value.object);
+    if (std::string name = stored_name(value.name); name != value.name)
+      by_stored_name.emplace(std::move(name), value.name);
+  }
   std::vector<OwnedName> names;
   for (const std::string& object : objects) {
     const std::string start = stored_name(object);
@@ -73,15 +75,13 @@ std::vector<OwnedName> RenamedEntries::unlisted(const std::set<std::string>& obj
   return names;
 }
 
-void RenamedEntries::follow_owners(std::vector<OwnedName> parts,
-                                   const std::vector<std::string>& values) {
+void RenamedEntries::follow_owners(std::vector<OwnedName> values) {
   if (rules_.empty()) return;
-  std::set<std::string> objects;
-  for (const OwnedName& part : parts) objects.insert(part.object);
-  for (OwnedName& part : unlisted(objects, values)) parts.push_back(std::move(part));
+  for (OwnedName& part : unlisted(values)) values.push_back(std::move(part));
   std::map<std::string, const Item*> found;
   std::set<std::string, std::less<>> names, stay;
-  for (const OwnedName& part : parts) {
+  for (const OwnedName& part : values) {
+    if (part.owner.empty()) continue;
     const auto stored_as =
         is_fixed_ && is_fixed_(part.owner) ? std::nullopt : stored_with_owner(rules_, part);
     (stored_as ? names : stay).insert(part.name);

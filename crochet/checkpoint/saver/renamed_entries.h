@@ -32,10 +32,10 @@ class RenamedEntries {
   RenamedEntries(const CheckpointContents& contents, const std::vector<StoredName>& rules,
                  IsFixed is_fixed);
 
-  // Has parts, with all that is beneath their names, follow their owners; also those that only the
-  // checkpoint has: entries of an object with such parts whose names end with what one of `values`
-  // is stored as.
-  void follow_owners(std::vector<OwnedName> parts, const std::vector<std::string>& values);
+  // Has those of the values that have owners follow these, with all that is beneath their names;
+  // also what only the checkpoint has: entries of an object with such parts whose names end with
+  // what one of the values is stored as.
+  void follow_owners(std::vector<OwnedName> values);
 
   // The name in the checkpoint of what the program calls `name`.
   std::string stored_name(const std::string& name) const;
@@ -53,8 +53,7 @@ class RenamedEntries {
   static constexpr size_t kNone = SIZE_MAX;
   // The number of the first rule that matches; kNone if none does.
   size_t rule_of(const std::string& name) const;
-  std::vector<OwnedName> unlisted(const std::set<std::string>& objects,
-                                  const std::vector<std::string>& values) const;
+  std::vector<OwnedName> unlisted(const std::vector<OwnedName>& values) const;
 
   const CheckpointContents& contents_;
   const std::vector<StoredName>& rules_;

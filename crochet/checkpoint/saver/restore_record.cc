@@ -47,12 +47,10 @@ RestoreRecord::RestoreRecord(const Graph& graph, const CheckpointReader& reader,
 }
 
 void RestoreRecord::rename_owned_parts() {
-  std::vector<OwnedName> parts = owned_names(graph_);
-  for (OwnedName& part : parts)
-    part = {view_name(part.name), view_name(part.owner), view_name(part.object)};
-  std::vector<std::string> values = value_names(graph_);
-  for (std::string& value : values) value = view_name(value);
-  entries_.follow_owners(std::move(parts), values);
+  std::vector<OwnedName> values = value_names(graph_);
+  for (OwnedName& value : values)
+    value = {view_name(value.name), view_name(value.owner), view_name(value.object)};
+  entries_.follow_owners(std::move(values));
 }
 
 bool RestoreRecord::keeps(const std::string& name) const {

@@ -50,24 +50,26 @@ class Timeline {
     double trigger;
     double snapshot_s;
     double blocked_s;  // With handing the snapshot to the thread that writes it.
-    std::function<std::optional<Written>()> written;  // Unset while it is running.
-    size_t step = 0;                                  // The step after which it was made.
+    // Unset while it is running. Called between steps until it answers, never after the run: it
+    // may refer to the hook.
+    std::function<std::optional<Written>()> ask;
+    std::optional<Written> written = {};  // Its answer.
+    size_t step = 0;                      // The step after which it was made.
 
-    bool finished() const { return written().has_value(); }
-    double published_s() const { return snapshot_s + written().value().published_s; }
-    double durable_s() const { return snapshot_s + written().value().durable_s; }
+    double published_s() const { return snapshot_s + written.value().published_s; }
+    double durable_s() const { return snapshot_s + written.value().durable_s; }
   };
 
   explicit Timeline(const SavesToMeasure& options) : options_(options) {}
 
   void begin_step() { starts_.push_back(now()); }
   size_t steps() const { return starts_.size(); }
-  bool save_is_due() const {
+  bool save_is_due() {
     if (saves_.empty()) return steps() > kUnmeasured + options_.quiet;
-    return saves_.back().finished() && quiet_steps() > options_.quiet;
+    return last_is_written() && quiet_steps() > options_.quiet;
   }
-  bool is_over() const {
-    return static_cast<int>(saves_.size()) == options_.saves && saves_.back().finished() &&
+  bool is_over() {
+    return static_cast<int>(saves_.size()) == options_.saves && last_is_written() &&
            quiet_steps() > options_.quiet;
   }
   // A save that was made after the last step.
@@ -89,7 +91,7 @@ class Timeline {
                         {"lost_s", lost},
                         {"durable_s", save.durable_s()},
                         {"published_s", save.published_s()},
-                        {"written_bytes", save.written().value().bytes}});
+                        {"written_bytes", save.written.value().bytes}});
     }
     return result;
   }
@@ -104,6 +106,12 @@ class Timeline {
   }
 
  private:
+  bool last_is_written() {
+    Save& last = saves_.back();
+    if (!last.written) last.written = last.ask();
+    return last.written.has_value();
+  }
+
   // The first steps use fresh memory.
   static constexpr size_t kUnmeasured = 2;
 

@@ -18,7 +18,7 @@
 
 #include <Eigen/Core>
 
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/parameter.h"
 #include "crochet/run/tracker.h"
 #include "crochet/tensor/to_tensor.h"
@@ -121,13 +121,13 @@ inline constexpr bool kHasFixedShape<Dense> = Dense::SizeAtCompileTime != Eigen:
 // may change its size between saves; a restore only gives one without elements another size, and
 // one with the rows of a rank.
 template <typename Derived>
-local::BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
-  local::BorrowedArray array = {.view = [&matrix] {
-    return local::ArrayView{.dtype = dtype_of<typename Derived::Scalar>,
-                            .shape = internal::eigen_shape(matrix),
-                            .data = reinterpret_cast<std::byte*>(matrix.derived().data()),
-                            .order = Derived::IsRowMajor ? local::MemoryOrder::kRowMajor
-                                                         : local::MemoryOrder::kColumnMajor};
+copies::BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
+  copies::BorrowedArray array = {.view = [&matrix] {
+    return copies::ArrayView{.dtype = dtype_of<typename Derived::Scalar>,
+                             .shape = internal::eigen_shape(matrix),
+                             .data = reinterpret_cast<std::byte*>(matrix.derived().data()),
+                             .order = Derived::IsRowMajor ? copies::MemoryOrder::kRowMajor
+                                                          : copies::MemoryOrder::kColumnMajor};
   }};
   constexpr bool kHasAnyRows =
       (Derived::IsVectorAtCompileTime ? Derived::SizeAtCompileTime : Derived::RowsAtCompileTime) ==

@@ -15,20 +15,17 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/local/announced_copies.h"
-#include "crochet/engines/local/graph_fences.h"
+#include "crochet/copies/announced_copies.h"
+#include "crochet/copies/graph_fences.h"
 #include "crochet/libtorch/error_message.h"
 #include "crochet/libtorch/tensor_memory.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
 
-// The caller's, which does not wait, and another one.
-constexpr int kWaitingThreads = 2;
-
 std::shared_ptr<PendingCopies> failed_copy(const at::Tensor& tensor, const std::string& name,
                                            const std::exception& error) {
-  auto failed = std::make_shared<local::AnnouncedCopies>();
+  auto failed = std::make_shared<copies::AnnouncedCopies>();
   failed->announce(std::make_exception_ptr(
       InternalError(fmt::format("the copy of \"{}\" on {} for a checkpoint failed: {}", name,
                                 tensor.device().str(), first_line(error)))));
@@ -95,8 +92,7 @@ std::shared_ptr<DeviceCopies> DeviceCopies::of(local::Graph& graph) {
 DeviceCopies::DeviceCopies(local::Graph& graph)
     : graph_(graph),
       fence_(std::make_shared<DeviceFence>()),
-      streams_([] { return std::make_unique<Streams>(); }),
-      waiting_(local::make_shared_copier(kWaitingThreads)) {}
+      streams_([] { return std::make_unique<Streams>(); }) {}
 
 DeviceCopies::~DeviceCopies() = default;
 
@@ -110,46 +106,36 @@ CapturedState DeviceCopies::begin(const at::Tensor& tensor, const std::string& n
                                   Writes writes) {
   if (tensor.numel() == 0)
     return {.tensors = {{"", Tensor(checked_dtype(tensor), shape_of(tensor))}}};
-  PinnedMemory::Lent lent = memory_.lend(tensor);
+  const PinnedMemory::Lent lent = memory_.lend(tensor);
   CapturedState state{.tensors = {{"", lent.tensor}}};
   try {
-    queue(tensor, lent.piece, name, writes);
+    state.copies.push_back(queue(tensor, lent, name, writes));
   } catch (const std::exception& error) {
-    lent.piece->abandon();
+    lent.piece->abandon();  // The device may still write to it.
     state.copies.push_back(failed_copy(tensor, name, error));
     return state;
   }
-  auto* const target = static_cast<std::byte*>(lent.piece->memory().data_ptr());
-  try {
-    local::FencedArrays array;
-    array[fence_].push_back({.copy = {.from = DeviceFence::array_of(tensor), .to = target},
-                             .holder = std::move(lent.tensor),
-                             .owner = nullptr});
-    state.copies = graph_.fences().guard(std::move(array), waiting_, local::FencedCopies::kOfAll);
-  } catch (...) {
-    fence_->wait_for(target);  // The device may still write to it.
-    throw;
-  }
+  graph_.fences().add({fence_, &fence_->guard()});
   return state;
 }
 
-void DeviceCopies::queue(const at::Tensor& tensor,
-                         const std::shared_ptr<PinnedMemory::Piece>& target,
-                         const std::string& name, Writes writes) {
+std::shared_ptr<PendingCopies> DeviceCopies::queue(const at::Tensor& tensor,
+                                                   const PinnedMemory::Lent& target,
+                                                   const std::string& name, Writes writes) {
   const at::NoGradGuard no_grad;
   const c10::impl::VirtualGuardImpl guard(tensor.device().type());
   c10::Stream stream = guard.getStream(tensor.device());
   if (writes == Writes::kAnnounced) stream = streams_->after(stream);
   {
     const c10::StreamGuard in_stream(stream);
-    target->memory().copy_(tensor, /*non_blocking=*/true);
+    target.piece->memory().copy_(tensor, /*non_blocking=*/true);
   }
   // Its storage may lose the memory before the copy is made.
   if (writes == Writes::kAnnounced)
     guard.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
-  fence_->add({.source = tensor, .target = target, .stream = stream, .name = name},
-              writes == Writes::kAnnounced ? DeviceFence::Recorded::kTogether
-                                           : DeviceFence::Recorded::kAlone);
+  return fence_->add({.source = tensor, .target = target, .stream = stream, .name = name},
+                     writes == Writes::kAnnounced ? DeviceFence::Recorded::kTogether
+                                                  : DeviceFence::Recorded::kAlone);
 }
 
 void DeviceCopies::drain() { graph_.fences().drain(); }

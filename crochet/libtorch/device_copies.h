@@ -9,7 +9,6 @@
 
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/parallel_copier.h"
 #include "crochet/libtorch/device_fence.h"
 #include "crochet/libtorch/pinned_memory.h"
 #include "crochet/session/saveable.h"
@@ -46,14 +45,13 @@ class DeviceCopies {
  private:
   class Streams;
 
-  void queue(const at::Tensor& tensor, const std::shared_ptr<PinnedMemory::Piece>& target,
-             const std::string& name, Writes writes);
+  std::shared_ptr<PendingCopies> queue(const at::Tensor& tensor, const PinnedMemory::Lent& target,
+                                       const std::string& name, Writes writes);
 
   local::Graph& graph_;  // Owns this.
   PinnedMemory memory_;
   const std::shared_ptr<DeviceFence> fence_;
   PerProcess<Streams> streams_;
-  const local::SharedCopier waiting_;  // Its thread waits for the devices.
 };
 
 }  // namespace crochet::inline v0::libtorch

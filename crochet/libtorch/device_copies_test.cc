@@ -23,8 +23,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/copies/graph_fences.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/graph_fences.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/fake_device.h"
 #include "crochet/libtorch/tensor.h"

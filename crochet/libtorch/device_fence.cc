@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/libtorch/error_message.h"
 #include "crochet/libtorch/operator_observer.h"
 
@@ -32,10 +33,6 @@ constexpr std::chrono::microseconds kLongestEventPause(1000);
 
 c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-}
-
-const std::byte* memory_of(const PinnedMemory::Piece& piece) {
-  return static_cast<const std::byte*>(piece.memory().data_ptr());
 }
 
 }  // namespace
@@ -74,60 +71,134 @@ class DeviceFence::Event {
   std::vector<c10::Stream> waiting_;
 };
 
-class DeviceFence::State {
+// A copy as its snapshot and the state know it. In a forked child, the parent's state keeps what
+// the copy needs, which only the parent may release.
+class DeviceFence::GuardedCopy final : public PendingCopies {
  public:
-  void add(Copy copy, Recorded recorded) {
-    const std::lock_guard lock(mutex_);
-    const std::byte* const target = memory_of(*copy.target);
-    const size_t num_bytes = copy.source.nbytes();
-    Guarded guarded{.storage = copy.source.storage(),
-                    .target = std::move(copy.target),
-                    .event = event_for(copy.stream, recorded),
-                    .name = std::move(copy.name)};
-    Event& event = *guarded.event;
-    const c10::StorageImpl* const storage = guarded.storage.unsafeGetStorageImpl();
-    copies_.emplace(target, std::move(guarded));
+  // What is kept until the end of the copy.
+  struct Kept {
+    c10::Storage source;  // So that the memory that is read is not used for anything else.
+    PinnedMemory::Lent target;
+    std::shared_ptr<Event> event;
+  };
+
+  GuardedCopy(std::shared_ptr<DeviceFence> fence, Kept kept, std::string name)
+      : fence_(std::move(fence)), kept_(std::move(kept)), name_(std::move(name)) {}
+
+  // Also throws FailedPreconditionError in a forked child, if its parent did not know the end.
+  void wait() override;
+
+  // With the mutex of the state:
+  const c10::StorageImpl* source() const { return kept_.source.unsafeGetStorageImpl(); }
+  bool has_ended() const { return has_ended_; }
+  // The write that follows is made in the current stream of the tensor's device.
+  void guard() noexcept {
     try {
-      by_storage_.emplace(storage, target);
+      kept_.event->block(current_stream(kept_.event->stream().device()));
+    } catch (const std::exception& error) {
+      fail(fmt::format("a stream cannot wait for it: {}", first_line(error)));
+    }
+  }
+  // True if the copy is made, or has failed. Requires: it has not ended.
+  bool is_over() noexcept {
+    try {
+      return kept_.event->is_reached();
+    } catch (const std::exception& error) {
+      fail(first_line(error));
+      return true;
+    }
+  }
+  // The result is to be released without the mutex.
+  Kept end() noexcept {
+    if (!error_.empty()) kept_.target.piece->abandon();
+    has_ended_ = true;
+    return std::exchange(kept_, {});
+  }
+
+ private:
+  void fail(const std::string& error) {
+    if (error_.empty())
+      error_ = fmt::format("the copy of \"{}\" on {} for a checkpoint failed: {}", name_,
+                           kept_.event->stream().device().str(), error);
+  }
+
+  const ProcessOwner owner_;
+  const std::shared_ptr<DeviceFence> fence_;
+  Kept kept_;
+  const std::string name_;
+  std::string error_;  // Constant once it has ended.
+  std::atomic<bool> has_ended_ = false;
+};
+
+class DeviceFence::State final : public copies::Guard {
+ public:
+  explicit State(DeviceFence& fence) : fence_(fence) {}
+
+  std::shared_ptr<PendingCopies> add(Copy copy, Recorded recorded) {
+    const std::lock_guard raising(raising_);
+    if (!fence_.is_raised_) OperatorObserver::instance().add(fence_);
+    fence_.is_raised_ = true;
+    snapshot_thread_ = std::this_thread::get_id();
+    const std::lock_guard lock(mutex_);
+    const std::shared_ptr<Event> event = event_for(copy.stream, recorded);
+    const auto guarded = std::make_shared<GuardedCopy>(
+        fence_.shared_from_this(),
+        GuardedCopy::Kept{copy.source.storage(), std::move(copy.target), event},
+        std::move(copy.name));
+    copies_.emplace(guarded->source(), guarded);
+    try {
       if (recorded == Recorded::kAlone)
-        event.record();
+        event->record();
       else
-        event.add(num_bytes);
+        event->add(copy.source.nbytes());
     } catch (...) {
-      remove(target);
+      remove(*guarded);
       throw;
     }
+    return guarded;
   }
 
   void before_write_to(const at::Tensor& tensor) noexcept {
     const std::lock_guard lock(mutex_);
-    const auto [begin, end] = by_storage_.equal_range(tensor.storage().unsafeGetStorageImpl());
-    for (auto each = begin; each != end; ++each) guard(copies_.at(each->second));
+    const auto [begin, end] = copies_.equal_range(tensor.storage().unsafeGetStorageImpl());
+    for (auto each = begin; each != end; ++each) each->second->guard();
   }
 
   void before_any_write() noexcept {
     const std::lock_guard lock(mutex_);
-    for (auto& [target, copy] : copies_) guard(copy);
+    for (auto& [storage, copy] : copies_) copy->guard();
   }
 
-  void wait_for(const std::byte* target) {
+  void wait_for(GuardedCopy& copy) noexcept {
     std::chrono::microseconds pause = kFirstEventPause;
-    while (!take_if_made(target)) {
+    while (!has_ended(copy)) {
       Clock::real().sleep_for(pause);
       pause = std::min(pause * 3 / 2, kLongestEventPause);
     }
   }
 
- private:
-  struct Guarded {
-    c10::Storage storage;  // Kept, so that the memory that is read is not used for anything else.
-    std::shared_ptr<PinnedMemory::Piece> target;
-    std::shared_ptr<Event> event;
-    std::string name;
-    std::string error = {};  // Why the copy may be torn.
-  };
-  using Copies = std::unordered_map<const std::byte*, Guarded>;  // By the target's memory.
+  void drain() noexcept override {
+    while (const auto copy = any_copy()) wait_for(*copy);
+  }
 
+  bool may_settle() noexcept override {
+    while (const auto copy = any_copy())
+      if (!has_ended(*copy)) return false;
+    return true;
+  }
+
+  bool settle(EndedBy who) noexcept override {
+    const std::lock_guard raising(raising_);
+    if (!fence_.is_raised_) return true;
+    if (any_copy()) return false;
+    if (who == EndedBy::kSnapshotThread && snapshot_thread_ != std::this_thread::get_id())
+      return false;
+    OperatorObserver::instance().remove(fence_);
+    fence_.is_raised_ = false;
+    return true;
+  }
+
+ private:
   std::shared_ptr<Event> event_for(const c10::Stream& stream, Recorded recorded) {
     if (recorded == Recorded::kAlone) return std::make_shared<Event>(stream);
     std::erase_if(open_, [](const auto& event) { return event->is_recorded(); });
@@ -137,83 +208,67 @@ class DeviceFence::State {
     return open_.back();
   }
 
-  // The write that follows is made in the current stream of the tensor's device.
-  static void guard(Guarded& copy) noexcept {
-    try {
-      copy.event->block(current_stream(copy.event->stream().device()));
-    } catch (const std::exception& error) {
-      if (copy.error.empty())
-        copy.error = fmt::format("a stream cannot wait for it: {}", first_line(error));
-    }
+  // Null if there is none.
+  std::shared_ptr<GuardedCopy> any_copy() {
+    const std::lock_guard lock(mutex_);
+    return copies_.empty() ? nullptr : copies_.begin()->second;
   }
 
-  // True if the copy is made, and no longer guarded. Throws: InternalError, as copy().
-  bool take_if_made(const std::byte* target) {
-    Copies::node_type made;  // Released without the mutex.
-    std::string error;
-    {
-      const std::lock_guard lock(mutex_);
-      Guarded& copy = copies_.at(target);
-      try {
-        if (!copy.event->is_reached()) return false;
-        error = copy.error;
-      } catch (const std::exception& failure) {
-        error = first_line(failure);
-      }
-      made = remove(target);
-    }
-    if (error.empty()) return true;
-    made.mapped().target->abandon();
-    throw InternalError(fmt::format("the copy of \"{}\" on {} for a checkpoint failed: {}",
-                                    made.mapped().name,
-                                    made.mapped().event->stream().device().str(), error));
+  // Asks the device.
+  bool has_ended(GuardedCopy& copy) noexcept {
+    std::shared_ptr<GuardedCopy> removed;  // Released without the mutex, as `kept` is.
+    GuardedCopy::Kept kept;
+    const std::lock_guard lock(mutex_);
+    if (copy.has_ended()) return true;
+    if (!copy.is_over()) return false;
+    removed = remove(copy);
+    kept = copy.end();
+    return true;
   }
 
-  Copies::node_type remove(const std::byte* target) {
-    Copies::node_type copy = copies_.extract(target);
-    auto [begin, end] = by_storage_.equal_range(copy.mapped().storage.unsafeGetStorageImpl());
-    for (; begin != end; ++begin)
-      if (begin->second == target) {
-        by_storage_.erase(begin);
-        break;
-      }
-    return copy;
+  // Requires: the mutex is held.
+  std::shared_ptr<GuardedCopy> remove(const GuardedCopy& copy) {
+    auto [next, end] = copies_.equal_range(copy.source());
+    while (next->second.get() != &copy) ++next;
+    std::shared_ptr<GuardedCopy> removed = std::move(next->second);
+    copies_.erase(next);
+    return removed;
   }
+
+  DeviceFence& fence_;  // Owns this.
+
+  std::mutex raising_;               // Held while the fence is raised or lowered. Locked first.
+  std::thread::id snapshot_thread_;  // Took the latest snapshot.
 
   std::mutex mutex_;  // Guards what follows.
-  Copies copies_;
-  std::unordered_multimap<const c10::StorageImpl*, const std::byte*> by_storage_;
+  std::unordered_multimap<const c10::StorageImpl*, std::shared_ptr<GuardedCopy>> copies_;
   std::vector<std::shared_ptr<Event>> open_;  // To which copies may be added.
 };
 
-DeviceFence::DeviceFence() : state_([] { return std::make_unique<State>(); }) {}
+void DeviceFence::GuardedCopy::wait() {
+  if (!has_ended_) {
+    owner_.check("the copies of a snapshot");
+    fence_->state().wait_for(*this);
+  }
+  if (!error_.empty()) throw InternalError(error_);
+}
 
-DeviceFence::~DeviceFence() = default;
+DeviceFence::DeviceFence() : state_([this] { return std::make_unique<State>(*this); }) {}
 
-void DeviceFence::add(Copy copy, Recorded recorded) { state_->add(std::move(copy), recorded); }
+DeviceFence::~DeviceFence() {
+  if (is_raised_) OperatorObserver::instance().remove(*this);
+}
 
-local::ArrayView DeviceFence::array_of(const at::Tensor& source) {
-  // One byte, so that it is a single piece. It is not read.
-  return {.dtype = DType::kUint8, .shape = {1}, .data = static_cast<std::byte*>(source.data_ptr())};
+DeviceFence::State& DeviceFence::state() { return static_cast<State&>(*state_); }
+
+std::shared_ptr<PendingCopies> DeviceFence::add(Copy copy, Recorded recorded) {
+  return state().add(std::move(copy), recorded);
 }
 
 void DeviceFence::before_write_to(const at::Tensor& tensor) noexcept {
-  if (has_pending()) state_->before_write_to(tensor);
+  state().before_write_to(tensor);
 }
 
-void DeviceFence::before_any_write() noexcept {
-  if (has_pending()) state_->before_any_write();
-}
-
-void DeviceFence::wait_for(const std::byte* target) { state_->wait_for(target); }
-
-void DeviceFence::raise() { OperatorObserver::instance().add(*this); }
-
-void DeviceFence::lower() noexcept { OperatorObserver::instance().remove(*this); }
-
-void DeviceFence::copy(const local::ArrayView& /*array*/, std::byte* to, size_t /*begin*/,
-                       size_t /*end*/) {
-  wait_for(to);
-}
+void DeviceFence::before_any_write() noexcept { state().before_any_write(); }
 
 }  // namespace crochet::inline v0::libtorch

@@ -131,8 +131,8 @@ void OperatorObserver::remove(std::vector<Fence*>& fences, Fence& fence) noexcep
   if (fences_.empty() && device_fences_.empty()) installed_.reset();
 }
 
-void OperatorObserver::add(local::WriteFence& fence) { add(fences_, fence); }
-void OperatorObserver::remove(local::WriteFence& fence) noexcept { remove(fences_, fence); }
+void OperatorObserver::add(copies::WriteFence& fence) { add(fences_, fence); }
+void OperatorObserver::remove(copies::WriteFence& fence) noexcept { remove(fences_, fence); }
 void OperatorObserver::add(DeviceFence& fence) { add(device_fences_, fence); }
 void OperatorObserver::remove(DeviceFence& fence) noexcept { remove(device_fences_, fence); }
 
@@ -146,14 +146,14 @@ void OperatorObserver::announce(const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   const auto* const begin = static_cast<const std::byte*>(storage.data());
   if (begin == nullptr) return;
-  for (local::WriteFence* const fence : fences_)
+  for (copies::WriteFence* const fence : fences_)
     fence->before_write(begin, begin + storage.nbytes());
 }
 
 void OperatorObserver::announce_all() noexcept {
   const std::shared_lock lock(mutex_);
   const auto* const end = reinterpret_cast<const void*>(std::numeric_limits<uintptr_t>::max());
-  for (local::WriteFence* const fence : fences_) fence->before_write(nullptr, end);
+  for (copies::WriteFence* const fence : fences_) fence->before_write(nullptr, end);
   for (DeviceFence* const fence : device_fences_) fence->before_any_write();
 }
 

@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "crochet/engines/local/write_fence.h"
+#include "crochet/copies/write_fence.h"
 
 namespace crochet::inline v0::libtorch {
 
@@ -28,8 +28,8 @@ class OperatorObserver {
   OperatorObserver& operator=(const OperatorObserver&) = delete;
 
   // A fence of tensors in the CPU's memory.
-  void add(local::WriteFence& fence);
-  void remove(local::WriteFence& fence) noexcept;
+  void add(copies::WriteFence& fence);
+  void remove(copies::WriteFence& fence) noexcept;
   // A fence of tensors on devices.
   void add(DeviceFence& fence);
   void remove(DeviceFence& fence) noexcept;
@@ -48,7 +48,7 @@ class OperatorObserver {
   void remove(std::vector<Fence*>& fences, Fence& fence) noexcept;
 
   std::shared_mutex mutex_;  // Guards what follows.
-  std::vector<local::WriteFence*> fences_;
+  std::vector<copies::WriteFence*> fences_;
   std::vector<DeviceFence*> device_fences_;
   std::unique_ptr<Installed> installed_;  // Null without fences.
 };

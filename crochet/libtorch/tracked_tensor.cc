@@ -20,7 +20,7 @@ namespace crochet::inline v0::libtorch {
 namespace {
 
 // Throws: FailedPreconditionError if the tensor has been moved since it was tracked.
-local::ArrayView view_of(const at::Tensor& tensor, const std::string& name) {
+copies::ArrayView view_of(const at::Tensor& tensor, const std::string& name) {
   if (!is_plain(tensor))
     throw FailedPreconditionError(fmt::format(
         "tensor \"{}\" is not as it was when it was tracked: it is {} now, or has other "
@@ -82,7 +82,7 @@ std::shared_ptr<const void> identity_of(const std::shared_ptr<const void>& memor
 }  // namespace
 
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
-                  std::shared_ptr<local::WriteFence> fence) {
+                  std::shared_ptr<copies::WriteFence> fence) {
   Tracker here = tracker;
   const std::string full_name = internal::full_name(tracker.name(), name);
   try {
@@ -96,7 +96,8 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
                   tensor, full_name,
                   fence ? DeviceCopies::Writes::kAnnounced : DeviceCopies::Writes::kUnknown,
                   DeviceCopies::of(tracker.graph())));
-  local::BorrowedArray array = {.view = [tensor, full_name] { return view_of(tensor, full_name); }};
+  copies::BorrowedArray array = {
+      .view = [tensor, full_name] { return view_of(tensor, full_name); }};
   // Memory that may go away is copied between the steps.
   if (const auto memory = fence ? kept_memory(tensor.storage()) : nullptr) {
     array.fence = std::move(fence);

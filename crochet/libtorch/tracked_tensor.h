@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "crochet/engines/local/write_fence.h"
+#include "crochet/copies/write_fence.h"
 #include "crochet/run/tracker.h"
 
 namespace crochet::inline v0::libtorch {
@@ -21,7 +21,7 @@ namespace crochet::inline v0::libtorch {
 // Requires: the tracker lists its parts at each save.
 // Throws: InvalidArgumentError for a tensor that checkpoints cannot have.
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
-                  std::shared_ptr<local::WriteFence> fence);
+                  std::shared_ptr<copies::WriteFence> fence);
 
 // Tracks a tensor that is a part of an array of several ranks, whichever tensor `tensor` is at a
 // save. Requires: `tensor` outlives the graph. Throws: InvalidArgumentError for one that is not in

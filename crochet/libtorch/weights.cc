@@ -62,7 +62,7 @@ struct ReadValue {
   at::Tensor elements;  // Row-major, on the CPU.
 };
 
-local::ArrayView view_of(const at::Tensor& elements, DType dtype) {
+copies::ArrayView view_of(const at::Tensor& elements, DType dtype) {
   return {.dtype = dtype,
           .shape = shape_of(elements),
           .data = static_cast<std::byte*>(elements.data_ptr())};

@@ -7,8 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "crochet/base/export.h"
+#include "crochet/copies/write_fence.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/write_fence.h"
 
 namespace crochet::inline v0::libtorch {
 
@@ -29,7 +29,7 @@ namespace crochet::inline v0::libtorch {
 // before_raw_write() announces the first and the last kind. DebugOptions::check_torn_snapshots
 // finds such writes; a save that finds one is not published, and from then on tensors are copied
 // between the steps. A storage may be given other memory: a snapshot keeps what it reads.
-class CROCHET_EXPORT OperatorFence : public local::WriteFence {
+class CROCHET_EXPORT OperatorFence : public copies::WriteFence {
  public:
   // The one of a graph.
   static std::shared_ptr<OperatorFence> of(local::Graph& graph);

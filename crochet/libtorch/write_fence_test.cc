@@ -65,7 +65,7 @@ class LateFence : public libtorch::OperatorFence {
     if (announces_) OperatorFence::lower();
     is_raised_ = false;
   }
-  void copy(const local::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
+  void copy(const copies::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
     if (std::this_thread::get_id() != training_) open_.wait(false);
     OperatorFence::copy(array, to, begin, end);
   }

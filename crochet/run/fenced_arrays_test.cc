@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/engines/local/write_fence.h"
+#include "crochet/copies/write_fence.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/fake_clock.h"
@@ -41,7 +41,7 @@ constexpr size_t kNumElements = 1100;
 
 // Threads that copy in the background wait until it is open; the thread of the test opens it when
 // it copies.
-class GatedFence final : public local::WriteFence {
+class GatedFence final : public copies::WriteFence {
  public:
   void open() {
     is_open_ = true;
@@ -57,7 +57,7 @@ class GatedFence final : public local::WriteFence {
  private:
   void raise() override { ++num_raised_; }
   void lower() noexcept override { ++num_lowered_; }
-  void copy(const local::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
+  void copy(const copies::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
     if (std::this_thread::get_id() == here_)
       open();
     else

@@ -256,7 +256,7 @@ struct Tearing {
     tracker("first", std::span(first));
     tracker.add_array("second", {.view = [this] {
                         if (tears) ++first[50];
-                        return local::ArrayView{
+                        return copies::ArrayView{
                             DType::kInt64, {100}, reinterpret_cast<std::byte*>(second.data())};
                       }});
   }

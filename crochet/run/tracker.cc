@@ -31,9 +31,9 @@ void add_as(const std::string& name, const Add& add) {
   }
 }
 
-Tensor copy_of(const local::ArrayView& array) {
+Tensor copy_of(const copies::ArrayView& array) {
   Tensor copy(array.dtype, array.shape);
-  local::copy_out(array, copy.writable_bytes());
+  copies::copy_out(array, copy.writable_bytes());
   return copy;
 }
 
@@ -139,7 +139,7 @@ Tracker Tracker::at_fixed() const {
   return here;
 }
 
-void Tracker::add_array(std::string_view name, local::BorrowedArray array) {
+void Tracker::add_array(std::string_view name, copies::BorrowedArray array) {
   if (name.empty()) return add_own_array(std::move(array));
   beneath(name).add_own_array(std::move(array));
 }
@@ -176,10 +176,10 @@ void Tracker::add_provider(PartsProvider provider) {
   });
 }
 
-void Tracker::add_own_array(local::BorrowedArray array) {
+void Tracker::add_own_array(copies::BorrowedArray array) {
   if (members_ != nullptr) return members_->other(prefix_);
   if (has_rows_ && !array.resize) {
-    const local::ArrayView view = array.view();
+    const copies::ArrayView view = array.view();
     check_needs_no_rows(fmt::format("{} {}", view.dtype, view.shape));
   }
   if (is_fixed_ || shard_ != nullptr) array.resize = {};  // Its place determines a shard's size.

@@ -6,11 +6,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/session/session.h"
 
 // For tests of the local engine: values of variables, and where they are in memory.
+namespace crochet::inline v0::copies {
+
+inline ArrayView view_of(std::vector<int64_t>& array) {
+  return {DType::kInt64,
+          {static_cast<int64_t>(array.size())},
+          reinterpret_cast<std::byte*>(array.data())};
+}
+
+}  // namespace crochet::inline v0::copies
 namespace crochet::inline v0::local {
+
+using copies::view_of;
 
 inline Tensor snapshot_of(crochet::Session& session, const Variable& variable) {
   return session.snapshot({&variable, 1}).tensors().at(0).tensor;
@@ -18,11 +29,5 @@ inline Tensor snapshot_of(crochet::Session& session, const Variable& variable) {
 
 inline float element(const Tensor& tensor, size_t index) { return tensor.flat<float>()[index]; }
 inline const std::byte* address_of(const Tensor& tensor) { return tensor.bytes().data(); }
-
-inline ArrayView view_of(std::vector<int64_t>& array) {
-  return {DType::kInt64,
-          {static_cast<int64_t>(array.size())},
-          reinterpret_cast<std::byte*>(array.data())};
-}
 
 }  // namespace crochet::inline v0::local

@@ -18,14 +18,18 @@
 
 #include <gtest/gtest.h>
 
+#include "crochet/copies/write_fence.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/write_fence.h"
 #include "crochet/session/session.h"
 #include "crochet/testing/local_variables.h"
 
 // For tests of arrays whose writers announce what they write.
 namespace crochet::inline v0::local {
 
+using copies::ArrayView;
+using copies::BorrowedArray;
+using copies::MemoryOrder;
+using copies::WriteFence;
 using Numbers = std::vector<int64_t>;
 
 // Elements of the smallest array that is guarded, and of one that is copied in pieces.

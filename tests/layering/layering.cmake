@@ -21,6 +21,7 @@ set(table
     "io                 | base"
     "tensor             | base"
     "session            | tensor base"
+    "copies             | session tensor base"
     "checkpoint/layout      | tensor io base"
     "checkpoint/bundle      | checkpoint/layout tensor io base"
     "checkpoint/safetensors | checkpoint/layout tensor io base"
@@ -31,16 +32,16 @@ set(table
     "summary            | session tensor io base"
     "monitor            | checkpoint session tensor io group base"
     "hooks              | monitor summary checkpoint session tensor io group base"
-    "engines/local      | session tensor io base"
+    "engines/local      | copies session tensor io base"
     "engines/tensorflow | monitor session tensor io base"
     "engines/tensorflow/builder | engines/tensorflow monitor session tensor io base"
-    "run                | hooks engines/local monitor summary checkpoint session tensor io group base"
-    "libtorch           | run hooks engines/local monitor summary checkpoint session tensor io group base"
+    "run                | hooks engines/local copies monitor summary checkpoint session tensor io group base"
+    "libtorch           | run hooks engines/local copies monitor summary checkpoint session tensor io group base"
     "mpi                | group base"
     "testing            | *"
     "tools              | checkpoint summary session tensor io base version.h"
     ".                  | * . engines/tensorflow libtorch")
-set(core base group io tensor session checkpoint summary monitor hooks engines/local run)
+set(core base group io tensor session copies checkpoint summary monitor hooks engines/local run)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|(.*)$" matched "${line}")

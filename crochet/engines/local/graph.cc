@@ -8,8 +8,8 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/engines/local/graph_fences.h"
-#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/parallel_copier.h"
 #include "crochet/engines/local/session.h"
 #include "crochet/tensor/fmt.h"
 
@@ -30,7 +30,7 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
 
 }  // namespace
 
-Graph::Graph() : fences_(std::make_shared<GraphFences>()) { set_copy_threads(0); }
+Graph::Graph() : fences_(std::make_shared<copies::GraphFences>()) { set_copy_threads(0); }
 Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }
@@ -196,21 +196,22 @@ OwnedVariable Graph::variable(std::string name, Tensor initial) {
   return variable;
 }
 
-Variable Graph::borrow(std::string name, BorrowedArray array) {
-  const ArrayView view = array.view();
+Variable Graph::borrow(std::string name, copies::BorrowedArray array) {
+  const copies::ArrayView view = array.view();
   if (element_size(view.dtype) == 0)
     throw InvalidArgumentError(
         fmt::format("array \"{}\": elements of type {} have no fixed size", name, view.dtype));
   if (std::ranges::count(saveables(), name, &RegisteredSaveable::name) > 0)
     throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
-  VariableNode& node = add_variable(std::move(name), view.dtype, possible_shape(array, view));
+  VariableNode& node =
+      add_variable(std::move(name), view.dtype, copies::possible_shape(array, view));
   node.array = std::move(array);
   return Variable(&node);
 }
 
 void Graph::set_copy_threads(int num_threads) {
   crochet::internal::check_at_least("set_copy_threads: num_threads", num_threads, 0);
-  copier_ = make_shared_copier(num_threads);
+  copier_ = copies::make_shared_copier(num_threads);
 }
 
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {

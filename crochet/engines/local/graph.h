@@ -14,16 +14,18 @@
 
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/internal/typed_operation.h"
 #include "crochet/engines/local/op_input.h"
 #include "crochet/engines/local/operation_options.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::inline v0::local {
-
+namespace crochet::inline v0::copies {
 class GraphFences;
 class ParallelCopier;
+}  // namespace crochet::inline v0::copies
+
+namespace crochet::inline v0::local {
 
 // A graph of C++ callables: the built-in default engine. All computation is
 // in the callables.
@@ -71,7 +73,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   OwnedVariable variable(std::string name, Tensor initial);
   // An array that the user owns, shared by all sessions. Operations that change it capture it,
   // and must set OpOptions::changes_borrowed. Tracker(graph, "") makes arrays of most types.
-  Variable borrow(std::string name, BorrowedArray array);
+  Variable borrow(std::string name, copies::BorrowedArray array);
   // An object that is saved and restored with the variables; shared by all sessions.
   void saveable(std::string name, std::shared_ptr<Saveable> object);
   // The same for an object that outlives the graph.
@@ -192,9 +194,9 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   };
   struct VariableNode : VariableInfo {
     size_t index = 0;
-    Tensor initial;       // Set if owned.
-    Output value;         // Set if owned: the operation that reads it, which has no name.
-    BorrowedArray array;  // Set if borrowed.
+    Tensor initial;               // Set if owned.
+    Output value;                 // Set if owned: the operation that reads it, which has no name.
+    copies::BorrowedArray array;  // Set if borrowed.
 
     bool is_owned() const { return initial.is_set(); }
   };
@@ -202,8 +204,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
   size_t num_slots() const { return num_slots_; }
   // For sessions and the objects of this graph: the fences of arrays, and the threads that copy.
-  GraphFences& fences() const { return *fences_; }
-  using Copier = PerProcess<ParallelCopier>;
+  copies::GraphFences& fences() const { return *fences_; }
+  using Copier = PerProcess<copies::ParallelCopier>;
   const std::shared_ptr<Copier>& copier() const { return copier_; }
 
  private:
@@ -223,7 +225,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   size_t num_slots_ = 0;
   Output global_step_;
   OwnedVariable global_step_variable_;
-  const std::shared_ptr<GraphFences> fences_;
+  const std::shared_ptr<copies::GraphFences> fences_;
   std::shared_ptr<Copier> copier_;
   bool background_copies_ = false;
   bool checks_snapshots_ = false;

@@ -71,7 +71,7 @@ TEST_F(ReadInPlaceTest, CopiesNothingOnceTheSnapshotHasEnded) {
 
 TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
   const auto reading = std::make_shared<Gate>();
-  fence_->on_copy = [this, reading](const ArrayView&) {
+  fence_->on_copy = [this, reading](const copies::ArrayView&) {
     if (std::this_thread::get_id() == here_) return;
     reading->open();
     gate_.wait();
@@ -94,7 +94,7 @@ TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
 }
 
 TEST_F(ReadInPlaceTest, FailsIfAPieceCannotBeRead) {
-  fence_->on_copy = [this](const ArrayView&) {
+  fence_->on_copy = [this](const copies::ArrayView&) {
     if (std::this_thread::get_id() != here_) gate_.wait();
     throw std::runtime_error("the device is lost");
   };
@@ -129,10 +129,10 @@ TEST_F(WriteFenceTest, CopiesTransposedMatricesBeforeTheyAreRead) {
   Numbers& matrix = arrays_.emplace_back(kSmall * 2);
   std::iota(matrix.begin(), matrix.end(), 0);
   add_view([&matrix] {
-    return ArrayView{DType::kInt64,
-                     {kSmall, 2},
-                     reinterpret_cast<std::byte*>(matrix.data()),
-                     MemoryOrder::kColumnMajor};
+    return copies::ArrayView{DType::kInt64,
+                             {kSmall, 2},
+                             reinterpret_cast<std::byte*>(matrix.data()),
+                             copies::MemoryOrder::kColumnMajor};
   });
   const Snapshot before = snapshot();
   EXPECT_FALSE(before.pending(before.readable()[0].tensor));

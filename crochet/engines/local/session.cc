@@ -7,7 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/prefetch.h"
-#include "crochet/engines/local/checked_copies.h"
+#include "crochet/copies/checked_copies.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::local {
@@ -26,8 +26,8 @@ const Graph::VariableNode& checked_node(const Graph& graph, const Variable& vari
 }
 
 // The array as it is now. Throws: FailedPreconditionError if its type or shape has changed.
-ArrayView checked_view(const Graph::VariableNode& node) {
-  ArrayView view = node.array.view();
+copies::ArrayView checked_view(const Graph::VariableNode& node) {
+  copies::ArrayView view = node.array.view();
   if (view.dtype != node.dtype || !view.shape.is_compatible_with(node.shape))
     throw FailedPreconditionError(
         fmt::format("array \"{}\" was {} {} when it was tracked and is {} {} now", node.name,
@@ -36,7 +36,7 @@ ArrayView checked_view(const Graph::VariableNode& node) {
 }
 
 // The whole tensor as a vector of bytes, for reading only.
-ArrayView bytes_of(const Tensor& tensor) {
+copies::ArrayView bytes_of(const Tensor& tensor) {
   const std::span<const std::byte> bytes = tensor.bytes();
   return {.dtype = DType::kUint8,
           .shape = {static_cast<int64_t>(bytes.size())},
@@ -153,7 +153,7 @@ void Session::make_unique(const Graph::Node& node) {
     }
     if (!memory.prepare_copy()) continue;
     copied_variables_.push_back(&memory);
-    const ArrayView bytes = bytes_of(memory.value());
+    const copies::ArrayView bytes = bytes_of(memory.value());
     update_copies_.push_back({.from = bytes, .to = memory.next().writable_bytes().data()});
   }
   if (update_copies_.empty()) return;
@@ -170,7 +170,8 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
         "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
         half_done_));
   graph_.fences().begin_snapshot();
-  const auto checks = graph_.checks_snapshots() ? std::make_shared<CheckedCopies>() : nullptr;
+  const auto checks =
+      graph_.checks_snapshots() ? std::make_shared<copies::CheckedCopies>() : nullptr;
   std::vector<NamedTensor> tensors;
   tensors.reserve(variables.size());
   Copies copies;
@@ -181,12 +182,13 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
       tensors.push_back({node.name, owned_[node.index].value()});
       if (checks) checks->expect(node.name, tensors.back().tensor);
     } else {
-      const ArrayView view = checked_view(node);
+      const copies::ArrayView view = checked_view(node);
       tensors.push_back({node.name, copy_of(node, view, copies)});
       if (checks)
         checks->expect(node.name, view, tensors.back().tensor,
-                       is_guarded(node.array, view) ? CheckedCopies::Rule::kAnnounced
-                                                    : CheckedCopies::Rule::kWithinAStep);
+                       copies::is_guarded(node.array, view)
+                           ? copies::CheckedCopies::Rule::kAnnounced
+                           : copies::CheckedCopies::Rule::kWithinAStep);
     }
   });
   (*copier_)->copy(copies.now);
@@ -201,17 +203,18 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   return snapshot;
 }
 
-Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies) {
+Tensor Session::copy_of(const Graph::VariableNode& node, const copies::ArrayView& view,
+                        Copies& copies) {
   // Inline elements are copied with the Tensor object, so they must be copied now.
   if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
     Tensor copy(view.dtype, view.shape);
-    copy_out(view, copy.writable_bytes());
+    copies::copy_out(view, copy.writable_bytes());
     return copy;
   }
-  CopyMemory::Lent lent = lend_copy_memory(node, view);
-  if (is_guarded(node.array, view)) {
+  copies::CopyMemory::Lent lent = lend_copy_memory(node, view);
+  if (copies::is_guarded(node.array, view)) {
     copies.fenced[node.array.fence].push_back(
-        fenced_array(node.array, view, lent.data, lent.tensor));
+        copies::fenced_array(node.array, view, lent.data, lent.tensor));
   } else if (graph_.background_copies() && !node.array.resize) {
     copies.later.push_back({view, lent.data});
     copies.holders.push_back(lent.tensor);
@@ -221,7 +224,8 @@ Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, 
   return std::move(lent.tensor);
 }
 
-CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view) {
+copies::CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node,
+                                                   const copies::ArrayView& view) {
   const std::lock_guard lock(copy_memory_mutex_);
   if (copy_memory_.size() <= node.index) copy_memory_.resize(graph_.variable_nodes().size());
   return copy_memory_[node.index].lend(view.dtype, view.shape);
@@ -267,7 +271,7 @@ void Session::assign_owned(const Graph::VariableNode& node, const Assignment& as
 
 void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment) {
   if (node.array.resize) node.array.resize(assignment.shape);
-  fill_array(checked_view(node), assignment.fill);
+  copies::fill_array(checked_view(node), assignment.fill);
 }
 
 void Session::close() {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "crochet/engines/local/copy_memory.h"
+#include "crochet/copies/copy_memory.h"
+#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/parallel_copier.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/graph_fences.h"
-#include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/run_frame.h"
 #include "crochet/engines/local/run_trace.h"
 #include "crochet/engines/local/spare_memory.h"
@@ -44,10 +44,10 @@ class Session final : public crochet::Session {
   // The copies that a snapshot makes at once, and those it makes in the background: before an
   // operation changes borrowed arrays, or guarded by fences.
   struct Copies {
-    std::vector<ParallelCopier::Copy> now;
-    std::vector<ParallelCopier::Copy> later;
+    std::vector<copies::ParallelCopier::Copy> now;
+    std::vector<copies::ParallelCopier::Copy> later;
     std::vector<Tensor> holders;  // Of the memory that `later` fills.
-    FencedArrays fenced;
+    copies::FencedArrays fenced;
   };
 
   // Allocates the variables that were added to the graph since the last call.
@@ -60,8 +60,9 @@ class Session final : public crochet::Session {
   // Copies those variables that the operation updates and somebody else holds.
   void make_unique(const Graph::Node& node);
   // The tensor that will be a copy of the array.
-  Tensor copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies);
-  CopyMemory::Lent lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view);
+  Tensor copy_of(const Graph::VariableNode& node, const copies::ArrayView& view, Copies& copies);
+  copies::CopyMemory::Lent lend_copy_memory(const Graph::VariableNode& node,
+                                            const copies::ArrayView& view);
   void assign_owned(const Graph::VariableNode& node, const Assignment& assignment);
   void assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment);
 
@@ -82,11 +83,11 @@ class Session final : public crochet::Session {
   bool changed_by_error_ = false;  // Whether the last run that threw may have changed a variable.
   std::string half_done_;          // The operation that failed in the middle of a step, or "".
   // Used by make_unique(), and kept to be reused.
-  std::vector<ParallelCopier::Copy> update_copies_;
+  std::vector<copies::ParallelCopier::Copy> update_copies_;
   std::vector<VariableMemory*> copied_variables_;
 
-  std::mutex copy_memory_mutex_;         // Guards what follows: several threads may take snapshots.
-  std::vector<CopyMemory> copy_memory_;  // By the variable's index.
+  std::mutex copy_memory_mutex_;  // Guards what follows: several threads may take snapshots.
+  std::vector<copies::CopyMemory> copy_memory_;  // By the variable's index.
 
   const std::shared_ptr<Graph::Copier> copier_;  // Of the graph.
 };

@@ -30,11 +30,11 @@ Operation add_one(Graph& graph, const std::string& name, const Variable& variabl
        }});
 }
 
-BorrowedArray borrow_vector(std::vector<float>& array) {
+copies::BorrowedArray borrow_vector(std::vector<float>& array) {
   return {.view = [&array] {
-    return ArrayView{DType::kFloat,
-                     {static_cast<int64_t>(array.size())},
-                     reinterpret_cast<std::byte*>(array.data())};
+    return copies::ArrayView{DType::kFloat,
+                             {static_cast<int64_t>(array.size())},
+                             reinterpret_cast<std::byte*>(array.data())};
   }};
 }
 
@@ -167,10 +167,10 @@ TEST(LocalSessionTest, TransposesAColumnMajorArray) {
   std::vector<float> array = {1, 4, 2, 5, 3, 6};  // Rows 1 2 3 and 4 5 6.
   const Variable variable =
       graph.borrow("a", {.view = [&] {
-                     return ArrayView{DType::kFloat,
-                                      {2, 3},
-                                      reinterpret_cast<std::byte*>(array.data()),
-                                      MemoryOrder::kColumnMajor};
+                     return copies::ArrayView{DType::kFloat,
+                                              {2, 3},
+                                              reinterpret_cast<std::byte*>(array.data()),
+                                              copies::MemoryOrder::kColumnMajor};
                    }});
   const auto session = graph.new_session("");
   EXPECT_EQ(snapshot_of(*session, variable), Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3}));
@@ -204,7 +204,7 @@ TEST(LocalSessionTest, RejectsABorrowedArrayThatChangedItsShape) {
 TEST(LocalSessionTest, ResizesAnArrayThatMayGrow) {
   Graph graph;
   std::vector<float> array = {1, 2, 3};
-  BorrowedArray growing = borrow_vector(array);
+  copies::BorrowedArray growing = borrow_vector(array);
   growing.resize = [&](const Shape& shape) { array.resize(static_cast<size_t>(shape[0])); };
   const Variable variable = graph.borrow("a", growing);
   const auto session = graph.new_session("");
@@ -366,9 +366,9 @@ TEST(LocalSessionTest, ReadsAndAssignsVariablesByName) {
   graph.variable("words", Tensor::from({"a", "b"}));
   std::vector<double> weights = {1, 2, 3};
   graph.borrow("weights", {.view = [&weights] {
-                 return ArrayView{DType::kDouble,
-                                  {static_cast<int64_t>(weights.size())},
-                                  reinterpret_cast<std::byte*>(weights.data())};
+                 return copies::ArrayView{DType::kDouble,
+                                          {static_cast<int64_t>(weights.size())},
+                                          reinterpret_cast<std::byte*>(weights.data())};
                }});
   const auto session = graph.new_session("");
   const Tensor before = session->read_variable("rate");
@@ -415,7 +415,7 @@ TEST(LocalSessionTest, AssignsNoBoolThatIsNeitherTrueNorFalse) {
   std::array<bool, 20> borrowed = {};
   graph.borrow(
       "borrowed", {.view = [&borrowed] {
-        return ArrayView{DType::kBool, {20}, reinterpret_cast<std::byte*>(borrowed.data())};
+        return copies::ArrayView{DType::kBool, {20}, reinterpret_cast<std::byte*>(borrowed.data())};
       }});
   const auto session = graph.new_session("");
   Tensor bad = Tensor::zeros<bool>({20});

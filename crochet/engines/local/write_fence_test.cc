@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Snapshots of arrays whose writers announce what they write.
-#include "crochet/engines/local/write_fence.h"
+#include "crochet/copies/write_fence.h"
 
 #include <algorithm>
 #include <atomic>

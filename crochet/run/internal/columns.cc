@@ -88,7 +88,7 @@ class CopyingVisitor final : public RowVisitor {
       return;
     }
     if (member.array != nullptr)
-      local::copy_out(*member.array, {place.to, member.num_bytes});
+      copies::copy_out(*member.array, {place.to, member.num_bytes});
     else
       std::memcpy(place.to, member.data, member.num_bytes);
     place.to += member.num_bytes;
@@ -117,7 +117,7 @@ class AssigningVisitor final : public RowVisitor {
     }
     const auto from = bytes_.subspan(row() * member.num_bytes, member.num_bytes);
     if (member.array != nullptr)
-      local::fill_array(*member.array, [&](std::span<std::byte> elements) {
+      copies::fill_array(*member.array, [&](std::span<std::byte> elements) {
         std::ranges::copy(from, elements.begin());
       });
     else

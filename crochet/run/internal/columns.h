@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/session/stored_parts.h"
 #include "crochet/tensor/tensor.h"
 
@@ -26,7 +26,7 @@ struct ElementMember {
   const Shape& shape;
   size_t num_bytes;
   void* data;
-  const local::ArrayView* array = nullptr;  // Set if the numbers may have another order in memory.
+  const copies::ArrayView* array = nullptr;  // Set if the numbers may have another order in memory.
 };
 
 // Receives the members of one element after another.

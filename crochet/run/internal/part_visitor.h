@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/run/internal/columns.h"
 #include "crochet/session/part_values.h"
 #include "crochet/session/parted_saveable.h"
@@ -39,7 +39,7 @@ class CROCHET_EXPORT PartVisitor {
   virtual const StoredParts& layout() const { return stored(); }
 
   // `is_fixed`: it belongs to a container whose structure a restore must not change.
-  virtual void array(const std::string& name, local::BorrowedArray array, bool is_fixed) = 0;
+  virtual void array(const std::string& name, copies::BorrowedArray array, bool is_fixed) = 0;
   virtual void object(const std::string& name, std::shared_ptr<Saveable> object, bool is_fixed) = 0;
   // The elements of a sequence, in place of parts one by one: as many arrays as each has members.
   virtual void columns(const std::string& name, Columns columns, bool is_fixed) = 0;

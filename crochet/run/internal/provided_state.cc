@@ -11,9 +11,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/engines/local/checked_copies.h"
-#include "crochet/engines/local/graph_fences.h"
-#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/copies/checked_copies.h"
+#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/parallel_copier.h"
 #include "crochet/run/epochs.h"
 #include "crochet/run/tracker.h"
 #include "crochet/session/nested_names.h"
@@ -49,17 +49,17 @@ class SavingVisitor final : public ListingVisitor {
  public:
   struct Array {
     std::string name;
-    local::BorrowedArray array;
-    local::ArrayView view;
+    copies::BorrowedArray array;
+    copies::ArrayView view;
   };
 
   using ListingVisitor::ListingVisitor;
 
   Purpose purpose() const override { return Purpose::kSave; }
   const StoredParts& stored() const override { return none_; }
-  void array(const std::string& name, local::BorrowedArray array, bool) override {
+  void array(const std::string& name, copies::BorrowedArray array, bool) override {
     add_name(name);
-    local::ArrayView view = array.view();
+    copies::ArrayView view = array.view();
     arrays_.push_back({name, std::move(array), std::move(view)});
   }
   void object(const std::string& name, std::shared_ptr<Saveable> object, bool) override {
@@ -109,7 +109,7 @@ class EpochsVisitor final : public ListingVisitor {
 
   Purpose purpose() const override { return Purpose::kSave; }
   const StoredParts& stored() const override { return none_; }
-  void array(const std::string&, local::BorrowedArray, bool) override {}
+  void array(const std::string&, copies::BorrowedArray, bool) override {}
   void object(const std::string&, std::shared_ptr<Saveable>, bool) override {}
   void columns(const std::string&, Columns, bool) override {}
   void epochs(const EpochOrder& epochs) override {
@@ -131,12 +131,12 @@ class PlanningVisitor final : public ListingVisitor {
   Purpose purpose() const override { return Purpose::kPlan; }
   const StoredParts& stored() const override { return stored_; }
   const StoredParts& layout() const override { return layout_; }
-  void array(const std::string& name, local::BorrowedArray array, bool is_fixed) override {
+  void array(const std::string& name, copies::BorrowedArray array, bool is_fixed) override {
     add_name(name);
-    const local::ArrayView view = array.view();
+    const copies::ArrayView view = array.view();
     parts_.push_back({.key = name,
                       .dtype = view.dtype,
-                      .shape = local::possible_shape(array, view),
+                      .shape = copies::possible_shape(array, view),
                       .present_shape = view.shape,
                       .is_key = num_keys_ > 0,
                       .wholes = wholes(),
@@ -253,20 +253,20 @@ class RestoringVisitor final : public ListingVisitor {
     values_.note_entries(name, changes);
   }
 
-  void array(const std::string& name, local::BorrowedArray array, bool) override {
+  void array(const std::string& name, copies::BorrowedArray array, bool) override {
     add_name(name);
     const StoredParts::Part* const found = values_.parts().find(name);
     if (found == nullptr) return check_may_lack(name);
     ++num_restored_;
     const StoredParts::Part part = *found;
     const std::string full = full_name(name);
-    const local::ArrayView before = array.view();
-    check_fits(full, part, before.dtype, local::possible_shape(array, before));
+    const copies::ArrayView before = array.view();
+    check_fits(full, part, before.dtype, copies::possible_shape(array, before));
     if (array.resize) array.resize(part.shape);
     read_part(name, [full, part, array = std::move(array)](PartValue& value) {
-      const local::ArrayView view = array.view();
+      const copies::ArrayView view = array.view();
       check_fits(full, part, view.dtype, view.shape);
-      local::fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
+      copies::fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
     });
   }
 
@@ -371,10 +371,10 @@ class RestoringVisitor final : public ListingVisitor {
 // The memory of copies, by name. That of names which are not used again is freed.
 class KeptMemory {
  public:
-  using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
+  using Memory = std::map<std::string, copies::CopyMemory, std::less<>>;
   explicit KeptMemory(Memory former) : former_(std::move(former)) {}
 
-  local::CopyMemory& of(const std::string& name) {
+  copies::CopyMemory& of(const std::string& name) {
     auto kept = former_.extract(name);
     return kept.empty() ? used_[name] : used_.insert(std::move(kept)).position->second;
   }
@@ -443,24 +443,24 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
           fmt::format("an array and a value of an object have the name \"{}/{}\"", name_, name));
   };
   const auto checks =
-      graph_.checks_snapshots() ? std::make_shared<local::CheckedCopies>() : nullptr;
-  std::vector<local::ParallelCopier::Copy> copies;
-  local::FencedArrays fenced;
+      graph_.checks_snapshots() ? std::make_shared<copies::CheckedCopies>() : nullptr;
+  std::vector<copies::ParallelCopier::Copy> copies;
+  copies::FencedArrays fenced;
   KeptMemory memory(exchange_memory({}));
   for (const auto& [name, array, view] : visitor.arrays()) {
     // Inline elements are in the object, so they are copied before it moves.
     if (view.num_bytes() <= Tensor::kInlineBytes) {
       Tensor copy(view.dtype, view.shape);
-      local::copy_out(view, copy.writable_bytes());
+      copies::copy_out(view, copy.writable_bytes());
       add(name, std::move(copy));
       continue;
     }
-    local::CopyMemory::Lent lent = memory.of(name).lend(view.dtype, view.shape);
-    if (guarded == Guarded::kInBackground && local::is_guarded(array, view)) {
-      fenced[array.fence].push_back(local::fenced_array(array, view, lent.data, lent.tensor));
+    copies::CopyMemory::Lent lent = memory.of(name).lend(view.dtype, view.shape);
+    if (guarded == Guarded::kInBackground && copies::is_guarded(array, view)) {
+      fenced[array.fence].push_back(copies::fenced_array(array, view, lent.data, lent.tensor));
       if (checks)
         checks->expect(full_name(name_, name), view, lent.tensor,
-                       local::CheckedCopies::Rule::kAnnounced);
+                       copies::CheckedCopies::Rule::kAnnounced);
     } else {
       copies.push_back({view, lent.data});
     }

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/engines/local/copy_memory.h"
+#include "crochet/copies/copy_memory.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/held_generators.h"
 #include "crochet/session/parted_saveable.h"
@@ -54,7 +54,7 @@ class ProvidedState final : public PartedSaveable, public HoldableState {
 
   std::vector<StatePart> parts_for(const StoredParts& stored, const StoredParts& layout) const;
 
-  using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
+  using Memory = std::map<std::string, copies::CopyMemory, std::less<>>;
   Memory exchange_memory(Memory memory) const;
 
   local::Graph& graph_;

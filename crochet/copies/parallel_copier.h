@@ -12,10 +12,10 @@
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // Copies arrays in pieces, by several threads: now, including the calling thread, or in the
 // background while the caller does something else. The threads are started at the first copy that
@@ -91,4 +91,4 @@ class CROCHET_EXPORT ParallelCopier {
 using SharedCopier = std::shared_ptr<PerProcess<ParallelCopier>>;
 CROCHET_EXPORT SharedCopier make_shared_copier(int num_threads);
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

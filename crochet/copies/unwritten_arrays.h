@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // The arrays to which nothing was written since a snapshot, by the announcements of a fence.
 //
@@ -46,4 +46,4 @@ class UnwrittenArrays {
   size_t most_bytes_ = 0;  // The maximum since there were none.
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

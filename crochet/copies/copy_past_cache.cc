@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/copy_past_cache.h"
+#include "crochet/copies/copy_past_cache.h"
 
 #include <cstdint>
 #include <cstring>
@@ -19,7 +19,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 #ifdef CROCHET_STREAMING_STORES
 namespace {
@@ -65,4 +65,4 @@ void copy_past_cache(std::byte* to, const std::byte* from, size_t num_bytes) {
 }
 #endif
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/checked_copies.h"
+#include "crochet/copies/checked_copies.h"
 
 #include <cstring>
 
@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/mix_bits.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 namespace {
 
 using internal::mix_bits;
@@ -73,4 +73,4 @@ void CheckedCopies::verify() const {
     if (checksum(view_of(expected.tensor)) != expected.checksum) throw_changed(expected);
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

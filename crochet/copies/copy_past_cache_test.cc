@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/copy_past_cache.h"
+#include "crochet/copies/copy_past_cache.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crochet::local {
+namespace crochet::copies {
 namespace {
 
 std::vector<std::byte> numbered_bytes(size_t size) {
@@ -36,4 +36,4 @@ TEST(CopyPastCacheTest, CopiesExactlyThePiece) {
 }
 
 }  // namespace
-}  // namespace crochet::local
+}  // namespace crochet::copies

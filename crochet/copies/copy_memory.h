@@ -6,7 +6,7 @@
 
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // Memory for the copies of one borrowed array that snapshots hold. Memory that earlier snapshots no
 // longer hold is reused: filling fresh memory takes several times as long.
@@ -30,4 +30,4 @@ class CopyMemory {
   std::vector<Buffer> kept_;
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

@@ -1,11 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/copy_memory.h"
+#include "crochet/copies/copy_memory.h"
 
 #include <algorithm>
 #include <cassert>
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 namespace {
 
 // One for the save that is being written and one for the save that waits for it.
@@ -29,4 +29,4 @@ CopyMemory::Lent CopyMemory::lend(DType dtype, const Shape& shape) {
   return {.tensor = Tensor::from_buffer(dtype, shape, *free), .data = data};
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

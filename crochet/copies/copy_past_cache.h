@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // Copies as memcpy does. Large pieces bypass the cache if the processor can do that: their
 // target is not read first, which saves a third of the memory traffic, and the program's working
@@ -12,4 +12,4 @@ namespace crochet::inline v0::local {
 // caches, up to hundreds of megabytes.
 void copy_past_cache(std::byte* to, const std::byte* from, size_t num_bytes);
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

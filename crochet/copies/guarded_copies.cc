@@ -1,36 +1,37 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/guarded_copies.h"
+#include "crochet/copies/guarded_copies.h"
 
 #include <utility>
 
-#include "crochet/engines/local/fence_state.h"
+#include "crochet/copies/fence_state.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 namespace {
 
 constexpr const char* kWhat = "the copies of a snapshot";
 
 }  // namespace
 
-GuardedCopies::GuardedCopies(std::shared_ptr<FencedBatch> batch) : batch_(std::move(batch)) {}
+GuardedCopies::GuardedCopies(FenceState& state, std::shared_ptr<CopyOnWriteBatch> batch)
+    : state_(state), batch_(std::move(batch)) {}
 
 GuardedCopies::~GuardedCopies() {
-  if (owner_.is_here()) batch_->state().release(*batch_);
+  if (owner_.is_here()) state_.end(*batch_);
 }
 
 void GuardedCopies::wait() {
   if (!batch_->is_done()) {
     owner_.check(kWhat);
-    batch_->state().copy(*batch_);
+    state_.copy_all(*batch_);
   }
   if (batch_->error()) std::rethrow_exception(batch_->error());
 }
 
 void GuardedCopies::wait_until_readable() {
-  if (batch_->is_done() || batch_->copies() == FencedCopies::kOfAll) return wait();
+  if (batch_->is_done()) return wait();
   owner_.check(kWhat);
-  for (const size_t array : batch_->transposed()) batch_->state().copy(*batch_, array);
+  for (const size_t array : batch_->transposed()) batch_->copy(array);
 }
 
 bool GuardedCopies::is_pending(const Tensor& copy) const {
@@ -38,7 +39,7 @@ bool GuardedCopies::is_pending(const Tensor& copy) const {
   if (!array) return false;
   if (batch_->is_done()) return batch_->error() != nullptr;
   owner_.check(kWhat);
-  return !batch_->state().is_copied(*batch_, *array);
+  return !batch_->is_copied(*array);
 }
 
 uint64_t GuardedCopies::version_of(const Tensor& copy) const {
@@ -47,12 +48,12 @@ uint64_t GuardedCopies::version_of(const Tensor& copy) const {
 }
 
 void GuardedCopies::note_unannounced_write(const Tensor& copy) noexcept {
-  if (batch_->array_of(copy)) batch_->note_unannounced_write();
+  if (batch_->array_of(copy)) batch_->fence().note_unannounced_write();
 }
 
 void GuardedCopies::read(const Tensor& copy, size_t begin, std::span<std::byte> into) {
   owner_.check(kWhat);
-  batch_->state().read(*batch_, batch_->array_of(copy).value(), begin, into, copy);
+  batch_->read(batch_->array_of(copy).value(), begin, into, copy);
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

@@ -1,12 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/unwritten_arrays.h"
+#include "crochet/copies/unwritten_arrays.h"
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 namespace {
 
 uintptr_t address(const std::byte* byte) { return reinterpret_cast<uintptr_t>(byte); }
@@ -63,4 +63,4 @@ void UnwrittenArrays::clear() {
   num_bytes_ = most_bytes_ = 0;
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

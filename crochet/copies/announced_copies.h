@@ -9,7 +9,7 @@
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // Copies that other threads of this process make and announce as made.
 class AnnouncedCopies : public PendingCopies {
@@ -36,4 +36,4 @@ class AnnouncedCopies : public PendingCopies {
   std::atomic<bool> done_ = false;
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

@@ -8,10 +8,12 @@
 #include <span>
 
 #include "crochet/base/internal/process_owner.h"
-#include "crochet/engines/local/fenced_batch.h"
+#include "crochet/copies/copy_on_write_batch.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
+
+class FenceState;
 
 // What a snapshot holds of a batch, for any time; its end is the end of the snapshot.
 //
@@ -19,7 +21,8 @@ namespace crochet::inline v0::local {
 // copies.
 class GuardedCopies final : public PendingCopies {
  public:
-  explicit GuardedCopies(std::shared_ptr<FencedBatch> batch);
+  // `state` is that of the batch's fence, in this process.
+  GuardedCopies(FenceState& state, std::shared_ptr<CopyOnWriteBatch> batch);
   ~GuardedCopies() override;
   GuardedCopies(const GuardedCopies&) = delete;
   GuardedCopies& operator=(const GuardedCopies&) = delete;
@@ -34,7 +37,8 @@ class GuardedCopies final : public PendingCopies {
 
  private:
   const ProcessOwner owner_;
-  const std::shared_ptr<FencedBatch> batch_;
+  FenceState& state_;  // Kept by the batch.
+  const std::shared_ptr<CopyOnWriteBatch> batch_;
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "crochet/base/export.h"
-#include "crochet/engines/local/borrowed_array.h"
-#include "crochet/engines/local/fenced_batch.h"
-#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/base/internal/process_bound.h"
+#include "crochet/copies/borrowed_array.h"
+#include "crochet/copies/copy_on_write_batch.h"
+#include "crochet/copies/guard.h"
+#include "crochet/copies/parallel_copier.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // The arrays of a snapshot that fences guard, by their fences.
 using FencedArrays = std::map<std::shared_ptr<WriteFence>, std::vector<FencedArray>>;
@@ -26,7 +28,7 @@ bool is_guarded(const BorrowedArray& array, const ArrayView& view);
 FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
                          Tensor holder);
 
-// The fences that snapshots of one graph have used.
+// The fences and other guards that snapshots of one graph have used.
 //
 // Thread-safe.
 class CROCHET_EXPORT GraphFences {
@@ -41,31 +43,32 @@ class CROCHET_EXPORT GraphFences {
   void begin_snapshot();
   // Raises the fences of the arrays. Threads of `copier` copy what is written to before the result,
   // which a snapshot holds, is destroyed. Throws: what WriteFence::raise() throws.
-  std::vector<std::shared_ptr<PendingCopies>> guard(FencedArrays arrays, const SharedCopier& copier,
-                                                    FencedCopies copies = FencedCopies::kOfWritten);
-  // Lowers the fences that guard nothing, if this thread took the latest snapshot. Costs a load if
-  // none is raised.
+  std::vector<std::shared_ptr<PendingCopies>> guard(FencedArrays arrays,
+                                                    const SharedCopier& copier);
+  // Keeps the guard, and settles it from now on. To be called whenever it has begun to watch.
+  void add(std::shared_ptr<PerProcess<Guard>> guard);
+  // Ends the watching of guards that guard nothing, if this thread took the latest snapshot. Costs
+  // a load if none watches.
   void settle() {
-    if (any_raised_.load(std::memory_order_relaxed)) settle_raised();
+    if (any_watches_.load(std::memory_order_relaxed)) settle_watching();
   }
   // Returns once all arrays are copied: after that, arrays may change. The calling thread helps.
   void drain();
-  // The same; then lowers the fences.
+  // The same; then ends the watching.
   void close();
 
  private:
-  void settle_raised();
-  // Calls `visit` with the state of each fence, without the mutex. Allocates nothing: the end of a
-  // graph cannot fail.
+  void keep(std::shared_ptr<PerProcess<Guard>> guard);
+  void settle_watching();
+  // Calls `visit` with each guard, without the mutex. Allocates nothing: the end of a graph cannot
+  // fail.
   template <typename Visit>
   void for_each(const Visit& visit);
-  // Keeps the fence.
-  void add(const std::shared_ptr<WriteFence>& fence);
 
-  std::atomic<bool> any_raised_ = false;  // Perhaps: set after a fence is raised.
+  std::atomic<bool> any_watches_ = false;  // Perhaps: set after a guard begins to.
 
   std::mutex mutex_;  // Guards what follows.
-  std::vector<std::shared_ptr<WriteFence>> fences_;
+  std::vector<std::shared_ptr<PerProcess<Guard>>> guards_;
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

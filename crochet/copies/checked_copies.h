@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 // A checksum of the elements and their row-major positions, independent of the memory order.
 uint64_t checksum(const ArrayView& array);
@@ -45,4 +45,4 @@ class CheckedCopies final : public PendingCopies {
   std::vector<std::shared_ptr<PendingCopies>> awaited_;
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

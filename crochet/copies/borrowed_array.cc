@@ -1,16 +1,16 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <vector>
 
-#include "crochet/engines/local/copy_past_cache.h"
+#include "crochet/copies/copy_past_cache.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 namespace {
 
 // Matrices are transposed in square tiles, so that both sides stay in the first-level
@@ -111,4 +111,4 @@ void fill_array(const ArrayView& array,
   }
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/copies/parallel_copier.h"
 
 #include <algorithm>
 #include <cassert>
@@ -9,9 +9,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/scheduling_point.h"
-#include "crochet/engines/local/announced_copies.h"
+#include "crochet/copies/announced_copies.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 namespace {
 
 constexpr int kMaxDefaultThreads = 4;
@@ -242,4 +242,4 @@ SharedCopier make_shared_copier(int num_threads) {
       [num_threads] { return std::make_unique<ParallelCopier>(num_threads); });
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

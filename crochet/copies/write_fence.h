@@ -4,15 +4,15 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
 
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_bound.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::copies {
 
 struct ArrayView;
 class FenceState;
+class Guard;
 
 // Lets snapshots use arrays while the next step runs, for arrays of which each write is announced
 // before it happens.
@@ -26,7 +26,7 @@ class FenceState;
 // A program with one function that all writes pass, such as an observer of a library's operators,
 // derives from this class, and announces writes between raise() and lower():
 //
-//   class Observer final : public local::WriteFence {
+//   class Observer final : public copies::WriteFence {
 //     void raise() override {
 //       handle_ = add_callback([this](const Write& write) { before_write(write.begin, write.end);
 //       });
@@ -73,17 +73,20 @@ class CROCHET_EXPORT WriteFence {
   virtual void lower() noexcept {}
 
   // Copies the bytes [begin, end) of `array`, row-major, to the same bytes of the copy, which
-  // begins at `to`, or reads them. By default local::copy_out(). Called on any thread, and by
+  // begins at `to`, or reads them. By default copies::copy_out(). Called on any thread, and by
   // several at once. If it throws, the save fails with that error.
   virtual void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end);
 
  private:
+  friend class CopyOnWriteBatch;
   friend class FenceState;
   friend class GraphFences;
 
+  FenceState& state() const;
+
   std::atomic<bool> is_raised_ = false;  // In forked children, too.
   std::atomic<bool> is_reliable_ = true;
-  const std::shared_ptr<PerProcess<FenceState>> state_;
+  mutable PerProcess<Guard> state_;  // A FenceState.
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::copies

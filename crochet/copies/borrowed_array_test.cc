@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/copies/borrowed_array.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crochet::local {
+namespace crochet::copies {
 namespace {
 
 // Bytes that differ from those at any distance that is a multiple of an element's size.
@@ -107,4 +107,4 @@ TEST(BorrowedArrayTest, IsRowMajorUnlessItIsAMatrix) {
 }
 
 }  // namespace
-}  // namespace crochet::local
+}  // namespace crochet::copies

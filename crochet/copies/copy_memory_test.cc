@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/copy_memory.h"
+#include "crochet/copies/copy_memory.h"
 
 #include <set>
 #include <utility>
@@ -9,7 +9,7 @@
 
 #include "crochet/testing/scheduling.h"
 
-namespace crochet::local {
+namespace crochet::copies {
 namespace {
 
 const Shape kShape = {100};
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(OtherArrays, CopyMemoryRaceTest,
                                          std::pair(DType::kFloat, Shape{1 << 20})));
 
 }  // namespace
-}  // namespace crochet::local
+}  // namespace crochet::copies

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/copies/parallel_copier.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/local_variables.h"
 
-namespace crochet::local {
+namespace crochet::copies {
 namespace {
 
 using Numbers = std::vector<int64_t>;
@@ -163,4 +163,4 @@ TEST(ParallelCopierTest, AllocatesNothingOnceItsThreadsAreStarted) {
 }
 
 }  // namespace
-}  // namespace crochet::local
+}  // namespace crochet::copies

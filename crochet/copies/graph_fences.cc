@@ -1,0 +1,96 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/copies/graph_fences.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "crochet/copies/fence_state.h"
+#include "crochet/copies/guarded_copies.h"
+#include "crochet/copies/write_fence.h"
+
+namespace crochet::inline v0::copies {
+namespace {
+
+// Guarding an array costs 0.2 us of a snapshot, and 0.4 to 0.9 us later; a copy costs 0.06 us for
+// each KiB.
+constexpr size_t kMinGuardedBytes = size_t{8} << 10;
+
+}  // namespace
+
+bool is_guarded(const BorrowedArray& array, const ArrayView& view) {
+  return array.fence && array.fence->is_reliable() && view.num_bytes() >= kMinGuardedBytes;
+}
+
+FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
+                         Tensor holder) {
+  return {.copy = {view, to},
+          .holder = std::move(holder),
+          .owner = array.owner ? array.owner() : nullptr,
+          .identity = array.identity ? array.identity() : nullptr};
+}
+
+template <typename Visit>
+void GraphFences::for_each(const Visit& visit) {
+  for (size_t i = 0;; ++i) {
+    std::shared_ptr<PerProcess<Guard>> guard;
+    {
+      const std::lock_guard lock(mutex_);
+      if (i == guards_.size()) return;
+      guard = guards_[i];
+    }
+    visit(**guard);
+  }
+}
+
+GraphFences::~GraphFences() { close(); }
+
+void GraphFences::begin_snapshot() { for_each(std::mem_fn(&Guard::begin_snapshot)); }
+
+std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arrays,
+                                                               const SharedCopier& copier) {
+  std::vector<std::shared_ptr<PendingCopies>> pending;
+  for (auto& [fence, guarded] : arrays) {
+    keep({fence, &fence->state_});
+    FenceState& state = fence->state();
+    const auto batch = std::make_shared<CopyOnWriteBatch>(fence, std::move(guarded), copier);
+    pending.push_back(std::make_shared<GuardedCopies>(state, batch));
+    state.start(batch);
+    any_watches_ = true;
+  }
+  return pending;
+}
+
+void GraphFences::add(std::shared_ptr<PerProcess<Guard>> guard) {
+  keep(std::move(guard));
+  any_watches_ = true;
+}
+
+void GraphFences::keep(std::shared_ptr<PerProcess<Guard>> guard) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(guards_, guard) == guards_.end()) guards_.push_back(std::move(guard));
+}
+
+void GraphFences::settle_watching() {
+  {
+    // In most steps while a save is being written, or for as long as a fence watches arrays.
+    const std::lock_guard lock(mutex_);
+    const auto may_settle = [](const auto& guard) { return (*guard)->may_settle(); };
+    if (std::ranges::none_of(guards_, may_settle)) return;
+  }
+  // Cleared first: a snapshot of another thread may set it at any moment.
+  any_watches_ = false;
+  for_each([this](Guard& guard) {
+    if (!guard.settle(Guard::EndedBy::kSnapshotThread)) any_watches_ = true;
+  });
+}
+
+void GraphFences::drain() { for_each(std::mem_fn(&Guard::drain)); }
+
+void GraphFences::close() {
+  drain();
+  for_each([](Guard& guard) { guard.settle(Guard::EndedBy::kAnyThread); });
+}
+
+}  // namespace crochet::inline v0::copies

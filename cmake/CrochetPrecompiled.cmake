@@ -7,7 +7,7 @@ set(CROCHET_TEST_OPTIONS "" CACHE STRING "Options for compiling tests and their 
 set(crochet_precompiled_googletest_headers <gmock/gmock.h> <gtest/gtest.h>)
 set(crochet_precompiled_googletest_libraries GTest::gmock)
 set(crochet_precompiled_program_headers <crochet/crochet.h>)
-set(crochet_precompiled_program_libraries crochet_run)
+set(crochet_precompiled_program_libraries crochet_loop)
 set(crochet_precompiled_torch_headers <torch/torch.h>)
 set(crochet_precompiled_torch_libraries crochet_libtorch)
 

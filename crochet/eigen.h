@@ -20,8 +20,8 @@
 
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/parameter.h"
-#include "crochet/run/tracker.h"
 #include "crochet/tensor/to_tensor.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0 {
 

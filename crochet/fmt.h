@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/run/run_report.h"
+#include "crochet/loop/run_report.h"
 #include "crochet/tensor/fmt.h"
 
 template <>

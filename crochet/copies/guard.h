@@ -4,8 +4,8 @@
 
 namespace crochet::inline v0::copies {
 
-// Keeps memory as pending snapshots need it while the program goes on, by watching writes. Watching
-// costs something, so it begins with a snapshot, and is ended by settle().
+// Keeps memory as pending snapshots need it while the program continues, by watching writes.
+// Watching costs something, so it begins with a snapshot, and is ended by settle().
 //
 // Thread-safe.
 class Guard {

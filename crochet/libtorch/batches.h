@@ -11,7 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/libtorch/internal/batch_reader.h"
-#include "crochet/run/epochs.h"
+#include "crochet/tracking/epochs.h"
 
 namespace crochet::inline v0::libtorch {
 

@@ -31,7 +31,7 @@
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/libtorch/write_fence.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "crochet/session/snapshot.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/sanitizers.h"

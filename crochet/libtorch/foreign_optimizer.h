@@ -4,7 +4,7 @@
 
 #include <torch/optim/optimizer.h>
 
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::libtorch {
 

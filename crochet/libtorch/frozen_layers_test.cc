@@ -17,7 +17,7 @@
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/libtorch/write_fence.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "crochet/testing/memory_file_system.h"
 
 namespace crochet {

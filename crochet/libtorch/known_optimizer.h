@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace torch::optim {
 class Optimizer;

@@ -12,7 +12,7 @@
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/tracked_tensor.h"
-#include "crochet/run/restore_purpose.h"
+#include "crochet/loop/restore_purpose.h"
 #include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::libtorch {

@@ -11,7 +11,7 @@
 #include "crochet/libtorch/named_tensors.h"
 #include "crochet/libtorch/parameter_names.h"
 #include "crochet/libtorch/write_fence.h"
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::internal {
 struct RestorePurpose;

@@ -22,7 +22,7 @@
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/tracked_tensor.h"
 #include "crochet/libtorch/write_fence.h"
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::libtorch {
 

@@ -12,7 +12,7 @@
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "crochet/testing/attack_allocations.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

@@ -11,7 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/export.h"
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace torch {
 namespace jit {

@@ -10,7 +10,7 @@
 #include "crochet/base/export.h"
 #include "crochet/libtorch/tensor.h"  // Values and curves of a loop may be tensors.
 #include "crochet/libtorch/track.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 
 namespace crochet::inline v0::libtorch {
 

@@ -23,11 +23,11 @@
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/run/loop.h"
-#include "crochet/run/sharded.h"
+#include "crochet/loop/loop.h"
 #include "crochet/session/rank_state.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/tracking/sharded.h"
 
 namespace crochet {
 namespace {

@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "crochet/copies/write_fence.h"
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::libtorch {
 

@@ -19,7 +19,7 @@
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
-#include "crochet/run/load_values.h"
+#include "crochet/loop/load_values.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {

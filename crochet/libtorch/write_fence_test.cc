@@ -26,7 +26,7 @@
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "crochet/session/snapshot.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"

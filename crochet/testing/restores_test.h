@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace digits {

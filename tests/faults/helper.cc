@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 
 namespace {
 

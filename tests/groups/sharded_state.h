@@ -20,12 +20,12 @@
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/run/loop.h"
-#include "crochet/run/sharded.h"
+#include "crochet/loop/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/store_ranks.h"
+#include "crochet/tracking/sharded.h"
 
 namespace crochet {
 

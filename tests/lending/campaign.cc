@@ -33,8 +33,8 @@
 #include "crochet/base/mix_bits.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
-#include "crochet/run/loop.h"
-#include "crochet/run/monitored_training_session.h"
+#include "crochet/loop/loop.h"
+#include "crochet/loop/monitored_training_session.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scheduling.h"
 

@@ -28,7 +28,7 @@
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/libtorch/write_fence.h"
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 namespace {
 

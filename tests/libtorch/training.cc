@@ -17,7 +17,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 
 namespace {
 

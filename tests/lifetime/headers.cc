@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "crochet/engines/local/graph.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 
 namespace crochet_lifetime {
 

@@ -17,8 +17,8 @@
 #include "crochet/base/error.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/loop/loop.h"
 #include "crochet/mpi/join.h"
-#include "crochet/run/loop.h"
 
 using namespace crochet;
 

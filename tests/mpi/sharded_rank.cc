@@ -20,9 +20,9 @@
 
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/loop/loop.h"
 #include "crochet/mpi/join.h"
-#include "crochet/run/loop.h"
-#include "crochet/run/sharded.h"
+#include "crochet/tracking/sharded.h"
 
 using namespace crochet;
 

@@ -4,9 +4,9 @@
 // Has all valid statements and, if it is defined, an invalid STATEMENT; compiled,
 // never run. See refusals.cmake.
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/loop/loop.h"
 #include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/monitor/monitored_session.h"
-#include "crochet/run/loop.h"
 
 using namespace crochet;
 

@@ -23,7 +23,7 @@
 #include <variant>
 #include <vector>
 
-#include "crochet/run/tracker.h"
+#include "crochet/tracking/tracker.h"
 
 struct Opaque {
   int64_t secret = 0;

@@ -20,7 +20,7 @@
 #include "crochet/libtorch/data_parallel.h"
 #include "crochet/libtorch/join.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/loop.h"
 #include "digits_data.h"
 
 namespace {

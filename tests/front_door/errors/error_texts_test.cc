@@ -31,8 +31,8 @@
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
-#include "crochet/run/load.h"
-#include "crochet/run/loop.h"
+#include "crochet/loop/load.h"
+#include "crochet/loop/loop.h"
 #include "crochet/testing/memory_file_system.h"
 
 using namespace crochet;

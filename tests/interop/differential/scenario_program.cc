@@ -26,9 +26,9 @@
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/loop/monitored_training_session.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/singular_monitored_session.h"
-#include "crochet/run/monitored_training_session.h"
 #include "crochet/session/global_step.h"
 #include "crochet/testing/fake_clock.h"
 #ifdef WITH_TENSORFLOW

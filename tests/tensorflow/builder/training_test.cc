@@ -8,7 +8,7 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/run/monitored_training_session.h"
+#include "crochet/loop/monitored_training_session.h"
 #include "crochet/session/global_step.h"
 #include "crochet/summary/read_metrics.h"
 #include "crochet/testing/temp_directory.h"

@@ -1,0 +1,601 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/loop/loop.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/group/message_bytes.h"
+#include "crochet/hooks/internal/rank_saves.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/io/path.h"
+#include "crochet/loop/group_restore.h"
+#include "crochet/loop/moving_mean.h"
+#include "crochet/loop/option_checks.h"
+#include "crochet/loop/rank_shards.h"
+#include "crochet/loop/rehearsed_steps.h"
+#include "crochet/loop/restore_advice.h"
+#include "crochet/loop/restoring.h"
+#include "crochet/loop/training_run.h"
+#include "crochet/monitor/internal/group_run.h"
+#include "crochet/session/held_generators.h"
+#include "crochet/session/parted_saveable.h"
+#include "crochet/session/rank_state.h"
+#include "crochet/tracking/tracked_epochs.h"
+
+namespace crochet::inline v0 {
+namespace {
+
+// The user's memory cannot be initialised again: a recovery needs a checkpoint.
+std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
+                                     const std::string& basename) {
+  return [&files = saver.files(), directory, basename, second = saver.fallback_dir()] {
+    const auto holds_one = [&](const std::string& where) {
+      return !where.empty() && files.exists(where) &&
+             !list_checkpoints(files, where, basename).empty();
+    };
+    return holds_one(directory) || holds_one(second);
+  };
+}
+
+// Records which function of a loop is being called.
+class Within {
+ public:
+  // Requires: `recorded` is null, and outlives this.
+  Within(const char*& recorded, const char* function) : recorded_(recorded) {
+    recorded_ = function;
+  }
+  ~Within() { recorded_ = nullptr; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  const char*& recorded_;
+};
+
+// Removes objects from a graph when it is destroyed.
+class RemovedSaveables {
+ public:
+  RemovedSaveables(Graph& graph, std::vector<std::string> names)
+      : graph_(graph), names_(std::move(names)) {}
+  ~RemovedSaveables() {
+    for (const std::string& name : names_) graph_.remove_saveable(name);
+  }
+  RemovedSaveables(const RemovedSaveables&) = delete;
+  RemovedSaveables& operator=(const RemovedSaveables&) = delete;
+
+ private:
+  Graph& graph_;
+  const std::vector<std::string> names_;
+};
+
+int64_t next_step(const Tensor& completed) { return global_step_value(completed) + 1; }
+
+}  // namespace
+
+// Calls `call` with the group, which this rank leaves if that throws.
+template <typename Call>
+std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
+  Group& group = *options_.ranks.group;
+  try {
+    return call(group);
+  } catch (...) {
+    group.leave(describe(std::current_exception()));
+    throw;
+  }
+}
+
+// Passes on what steps request of hooks; has the state of the averages, and why the body has ended
+// the run.
+class Loop::OwnHook final : public SessionRunHook {
+ public:
+  // Requires: the loop outlives this.
+  OwnHook(Loop& loop, Operation train) : loop_(loop), train_(train) {}
+
+  // Not earlier: a run that is finished makes no step.
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
+    if (std::exchange(loop_.rehearsal_is_due_, false)) loop_.rehearse(context.session(), train_);
+    return {};
+  }
+
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    std::optional<std::string>& save = loop_.step_.save_;
+    if (save) context.request_save(*std::exchange(save, std::nullopt));
+    // Before the savers, so that the last checkpoint has it.
+    if (std::optional<std::string> stop = std::exchange(loop_.step_.stop_, std::nullopt))
+      loop_.session_->request_stop(end_by_body(*std::move(stop)));
+  }
+  SaveableMap saveables() override {
+    SaveableMap state;
+    for (const auto& [name, average] : loop_.averages_) state["average/" + name] = average;
+    state["end"] = std::make_shared<EndState>(*this);
+    return state;
+  }
+  // Another run's end, from which this one starts, is not its own.
+  std::optional<StopRequest> finished() const override {
+    const bool is_own = loop_.restored_ ? loop_.restored_->is_own : !loop_.started_from_;
+    if (end_.empty() || !is_own) return std::nullopt;
+    return end_by_body(end_);
+  }
+  std::string name() const override { return "Loop"; }
+  static StopRequest end_by_body(std::string reason) {
+    return {"the program", std::move(reason), 0, /*is_end=*/true};
+  }
+
+ private:
+  // Only a checkpoint of a run that its body has ended has the reason.
+  class EndState final : public PartedSaveable {
+   public:
+    explicit EndState(OwnHook& hook) : hook_(hook) {}
+    TensorMap save() const override {
+      const std::string reason = hook_.end_now();
+      if (reason.empty()) return {};
+      return {{kReason, Tensor::scalar(reason)}};
+    }
+    std::vector<StatePart> parts_for(const StoredParts& stored) const override {
+      if (stored.find(kReason) == nullptr) return {};
+      return {{.key = kReason, .dtype = DType::kString}};
+    }
+    void restore_parts(const StoredParts&, PartValues& values) override {
+      hook_.end_.clear();
+      if (values.parts().find(kReason) != nullptr)
+        values.read_later(kReason, [this](PartValue& value) {
+          const Tensor reason = value.read();
+          hook_.end_ = reason.strings()[0];
+        });
+    }
+
+   private:
+    static constexpr const char* kReason = "reason";
+    OwnHook& hook_;
+  };
+
+  // The reason for which the body has ended the run; empty if it has not.
+  std::string end_now() const {
+    if (loop_.session_ == nullptr) return {};
+    const std::optional<StopRequest> stop = loop_.session_->stop_request();
+    return stop && stop->is_end ? stop->reason : "";
+  }
+
+  Loop& loop_;
+  const Operation train_;
+  std::string end_;  // As restored.
+};
+
+void internal::warn_of_fast_math() {
+  static std::atomic<bool> has_warned = false;
+  if (has_warned.exchange(true)) return;
+  log_warning(
+      "the program is compiled with -ffast-math: a run that resumes with another build of it may "
+      "round differently");
+}
+
+// The program may change its working directory at any time.
+void Loop::fix_paths() {
+  const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  for (std::string* const path : {&options_.checkpoint.dir, &options_.checkpoint.saver.fallback_dir,
+                                  &options_.summaries.dir, &options_.restore.from})
+    *path = files.fixed_path(*path);
+}
+
+Loop::Loop(LoopOptions options)
+    : options_(std::move(options)),
+      scaffold_(std::make_shared<Scaffold>()),
+      global_step_(graph_.create_global_step()),
+      tracker_(graph_, "") {
+  if (options_.ranks.group)
+    with_group([this](Group& group) {
+      internal::RankState::of(graph_)->set_rank(group.rank(), group.size());
+      set_up();
+    });
+  else
+    set_up();
+}
+
+void Loop::set_up() {
+  fix_paths();
+  internal::check_options(options_);
+  internal::check_at("LoopOptions: checkpoint.saver", [&] {
+    scaffold_->saver = std::make_shared<Saver>(
+        internal::saver_options(options_.checkpoint, options_.files, options_.clock),
+        internal::for_saver(options_.restore));
+  });
+  if (!options_.restore.from.empty())
+    scaffold_->init_fn = [this](Session& session) {
+      RestoreOptions restore = options_.restore;
+      if (!is_chief()) {  // The chief has chosen.
+        restore.from = chosen_from_;
+        restore.which = Checkpoint::newest();
+      }
+      started_from_ = internal::restore_from(session, restore, options_.files);
+      chosen_from_ = started_from_->prefix;
+    };
+  graph_.set_copy_threads(options_.checkpoint.copy_threads);
+  graph_.set_checks_snapshots(options_.debug.check_torn_snapshots);
+}
+
+Loop::~Loop() = default;
+
+internal::TrainingRun Loop::training_run() {
+  const CheckpointOptions& checkpoint = options_.checkpoint;
+  return {.graph = graph_,
+          .checkpoint = checkpoint,
+          .summaries = options_.summaries,
+          .has_last_summaries = true,
+          .ranks = options_.ranks,
+          .scaffold = scaffold_,
+          .hooks = options_.hooks,
+          .max_recoveries = options_.max_recoveries,
+          .can_recover =
+              is_chief() ? has_checkpoint(*scaffold_->saver, checkpoint.dir, checkpoint.basename)
+                         : std::function<bool()>(),
+          .ending = options_.ending,
+          .files = options_.files,
+          .clock = options_.clock,
+          .early = restored_.get(),
+          .steps_per_run = 1,
+          .chosen_from = &chosen_from_,
+          .saves_on_error = true};
+}
+
+void Loop::check_not_run(const char* what) const {
+  if (has_run_)
+    throw FailedPreconditionError(what == std::string_view("run")
+                                      ? "Loop::run may be called only once"
+                                      : fmt::format("Loop::{} must be called before run()", what));
+  check_not_within(what);
+}
+
+void Loop::check_not_within(const char* what) const {
+  if (within_ != nullptr)
+    throw FailedPreconditionError(
+        fmt::format("Loop::{} was called from within Loop::{}", what, within_));
+}
+
+void Loop::check_new_value(const std::string& name) const {
+  check_not_run("value");
+  if (name.empty())
+    throw InvalidArgumentError("Loop: a scalar, average, histogram, text or value has no name");
+  if (std::ranges::count(values_, name, &Value::name) > 0)
+    throw AlreadyExistsError(fmt::format(
+        "Loop: \"{}\" is the name of two scalars, averages, histograms, texts or values", name));
+}
+
+void Loop::add_hook(HookHandle hook) {
+  check_not_run("add_hook");
+  options_.hooks.push_back(std::move(hook));
+}
+
+bool Loop::is_chief() const { return !options_.ranks.group || options_.ranks.group->is_chief(); }
+
+int64_t Loop::restore() {
+  check_not_run("restore");
+  const Within within(within_, "restore");
+  if (!options_.ranks.group) return restore_alone();
+  return with_group([this](Group& group) {
+    while (!restore_in(group)) {
+    }
+    return step_to_save_.value_or(0);
+  });
+}
+
+bool Loop::restore_in(Group& group) {
+  restored_.reset();
+  scaffold_->saver->hold_unused(true);
+  if (is_chief()) restore_alone();
+  internal::MessageWriter writer;
+  writer.text(restored_ ? restored_->report.prefix : "");
+  writer.number(restored_ && restored_->is_own ? 1 : 0);
+  const std::string chosen = group.broadcast(writer.take(), 0, options_.ranks.timeout_secs);
+  internal::MessageReader reader(chosen);
+  const std::string prefix(reader.text());
+  const bool is_own = reader.number() == 1;
+  std::string damage;
+  try {
+    if (!is_chief() && !prefix.empty()) restore_as_chosen(prefix, is_own);
+  } catch (const DataLossError& error) {
+    if (!is_own) throw;
+    damage = error.what();
+  }
+  const auto found = internal::damage_in_any(group, damage, options_.ranks.timeout_secs);
+  if (found)
+    scaffold_->saver->refuse(prefix, *found);
+  else
+    scaffold_->saver->hold_unused(false);
+  return !found;
+}
+
+void Loop::restore_as_chosen(const std::string& prefix, bool is_own) {
+  const std::unique_ptr<Session> session = graph_.new_session("");
+  RestoreReport report;
+  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
+    if (is_own) {
+      report = scaffold_->saver->resume(*session, prefix);
+    } else {
+      RestoreOptions restore = options_.restore;
+      restore.from = prefix;
+      restore.which = Checkpoint::newest();
+      report = internal::restore_from(*session, restore, options_.files);
+    }
+  });
+  note_restored(*session, std::move(report), is_own);
+}
+
+int64_t Loop::restore_alone() {
+  const std::unique_ptr<Session> session = graph_.new_session("");
+  RestoreReport report;
+  bool is_own = false;
+  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
+    if (!options_.checkpoint.dir.empty())
+      scaffold_->saver->restore_newest(*session, options_.checkpoint.dir,
+                                       options_.checkpoint.basename, &report);
+    is_own = !report.prefix.empty();
+    if (!is_own && !options_.restore.from.empty())
+      report = internal::restore_from(*session, options_.restore, options_.files);
+  });
+  if (report.prefix.empty()) return 0;
+  note_restored(*session, std::move(report), is_own);
+  return *step_to_save_;
+}
+
+void Loop::note_restored(Session& session, RestoreReport report, bool is_own) {
+  step_to_save_ = read_global_step(session);
+  restored_ =
+      std::make_shared<internal::EarlyRestore>(internal::EarlyRestore{.report = std::move(report),
+                                                                      .names = tracked_names(),
+                                                                      .options = options_.restore,
+                                                                      .is_own = is_own});
+}
+
+std::set<std::string, std::less<>> Loop::tracked_names() const {
+  std::set<std::string, std::less<>> names;
+  for (const Variable& variable : graph_.variables())
+    if (variable != global_step_) names.insert(variable.name());
+  for (const RegisteredSaveable& saveable : graph_.saveables()) names.insert(saveable.name);
+  return names;
+}
+
+std::string Loop::save() {
+  if (!options_.ranks.group) return save_alone();
+  return with_group([this](Group& group) {
+    const double timeout_secs = options_.ranks.timeout_secs;
+    const bool is_shared = internal::RankState::of(graph_)->is_shared();
+    std::string prefix;
+    if (is_shared) {
+      check_may_save();
+      group.barrier(timeout_secs);  // The others look for checkpoints before there is a new one.
+      internal::check_shards(graph_, &group, timeout_secs);
+      const std::unique_ptr<Session> session = graph_.new_session("");
+      internal::RankSaves saves(
+          graph_, std::make_shared<internal::GroupRun>(options_.ranks.group, 1, timeout_secs));
+      if (is_chief()) prefix = save_alone();
+      saves.meet(*session, *scaffold_->saver, step_to_save_.value_or(0));
+      saves.finish();
+    } else if (is_chief()) {
+      prefix = save_alone();
+    }
+    return group.broadcast(prefix, 0, timeout_secs);
+  });
+}
+
+std::string Loop::save_alone() {
+  check_may_save();
+  const Within within(within_, "save");
+  Saver& saver = *scaffold_->saver;
+  const int64_t step = step_to_save_.value_or(0);
+  const DirectoryLock lock(saver.files(), options_.checkpoint.dir,
+                           options_.checkpoint.saving.lock_directory ? DirectoryLock::Kind::kFile
+                                                                     : DirectoryLock::Kind::kNone);
+  const std::string path = join_path(options_.checkpoint.dir, options_.checkpoint.basename.str());
+  const RemovedSaveables hook_state(
+      graph_, add_hook_state(restored_ && !has_run_ ? restored_->report.prefix
+                                                    : saver.prefix_of(path, step)));
+  const std::unique_ptr<Session> session = graph_.new_session("");
+  const Tensor value = Tensor::scalar(step);
+  const Assignment assignment{
+      .variable = global_step_, .shape = {}, .fill = [&](std::span<std::byte> bytes) {
+        std::ranges::copy(value.bytes(), bytes.begin());
+      }};
+  session->assign({&assignment, 1});
+  return saver.save(*session, path, step);
+}
+
+void Loop::check_may_save() const {
+  if (within_ != nullptr && has_run_ && !step_to_save_)
+    throw FailedPreconditionError(
+        "Loop::save during run(): use Step::request_save(), or in a hook "
+        "SessionRunContext::request_save()");
+  check_not_within("save");
+  if (options_.checkpoint.dir.empty())
+    throw FailedPreconditionError("Loop::save: the loop has no checkpoint.dir");
+  if (has_run_ && !step_to_save_)
+    throw FailedPreconditionError(
+        "Loop::save after a run that failed: the state may hold half a step");
+  if (step_to_save_) return;
+  FileSystem& files = scaffold_->saver->files();
+  if (files.exists(options_.checkpoint.dir) &&
+      !list_checkpoints(files, options_.checkpoint.dir, options_.checkpoint.basename).empty())
+    throw FailedPreconditionError(fmt::format(
+        "Loop::save: {} has checkpoints that are not restored: call restore() or run() first",
+        options_.checkpoint.dir));
+}
+
+std::vector<std::string> Loop::add_hook_state(const std::string& prefix) {
+  FileSystem& files = scaffold_->saver->files();
+  if (!checkpoint_exists(files, prefix)) return {};
+  TensorMap state;
+  const CheckpointReader reader(prefix, files);
+  for (const auto& [name, info] : reader.tensors())
+    if (name.starts_with("hooks/")) state.emplace(name, reader.read(name));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : state) {
+    const auto save = [value = value] { return TensorMap{{"", value}}; };
+    graph_.saveable(name, internal::make_saveable(save, [](const TensorMap&) {}));
+    names.push_back(name);
+  }
+  return names;
+}
+
+void Loop::add_average(std::string name, std::function<Tensor()> compute,
+                       const AverageOptions& options) {
+  check_new_value(name);
+  const auto average = std::make_shared<internal::MovingMean>(std::move(compute), options.steps);
+  averages_.emplace(name, average);
+  add_value(
+      std::move(name), [average] { return average->mean(); }, kSummariesCollection);
+}
+
+void Loop::add_epoch_value() {
+  const auto is_it = [](const Value& value) { return value.name == "epoch"; };
+  const internal::EpochProgress epochs = internal::tracked_epochs(graph_);
+  if (!epochs || std::ranges::any_of(values_, is_it)) return;
+  values_.push_back({"epoch", [epochs] { return to_tensor(epochs()); }, kSummariesCollection});
+}
+
+void Loop::begin_step(const Callable& part, int64_t number) {
+  step_.number_ = number;
+  step_.save_.reset();  // A request of an attempt that failed.
+  while (attempt(part) == LoopAction::kSkip) {
+    ++skipped_steps_;
+    end_after_skip_if_requested();
+  }
+}
+
+LoopAction Loop::attempt(const Callable& part) {
+  const LoopAction action = part(step_);
+  if (action == LoopAction::kStop && !step_.stop_)
+    step_.request_stop("the body returned LoopAction::kStop");
+  return action;
+}
+
+// Hooks are not called between the attempts, SignalHook included.
+void Loop::end_after_skip_if_requested() {
+  if (is_rehearsing_) {
+    if (step_.stop_ || pending_signal() != 0) throw StopIteration();
+    return;
+  }
+  if (std::optional<std::string> stop = std::exchange(step_.stop_, std::nullopt))
+    session_->request_stop(OwnHook::end_by_body(*std::move(stop)));
+  else if (pending_signal() != 0)
+    session_->request_stop(signal_name(pending_signal()));
+  if (session_->should_stop()) throw StopIteration();
+}
+
+// What the steps request is forgotten.
+void Loop::rehearse(Session& session, const Operation& train) {
+  is_rehearsing_ = true;
+  const auto make_step = [&] {
+    try {
+      session.run(train);
+    } catch (...) {
+      if (!is_end_of_input(std::current_exception())) throw;
+      return false;
+    }
+    step_.save_.reset();
+    return !std::exchange(step_.stop_, std::nullopt);
+  };
+  internal::rehearse(session, options_.files ? *options_.files : FileSystem::posix(),
+                     {.prefix = join_path(options_.checkpoint.dir, "rehearsal"),
+                      .num_steps = options_.debug.rehearsal_steps,
+                      .make_step = make_step});
+  step_.stop_.reset();
+  skipped_steps_ = 0;
+  is_rehearsing_ = false;
+}
+
+Operation Loop::add_step(const Callable& compute, const Callable& update) {
+  const Variable step = global_step_;
+  std::vector<Output> before_update;
+  if (compute) {
+    graph_.set_background_copies(true);
+    before_update.push_back(
+        graph_.add({.name = "loop/compute",
+                    .reads = {step},
+                    .kernel = [this, &compute, step](local::KernelContext& context) {
+                      begin_step(compute, next_step(context.variable(step)));
+                    }}));
+  }
+  const Operation body =
+      graph_.add({.name = "loop/update",
+                  .control_inputs = before_update,
+                  .reads = {step},
+                  .changes_borrowed = true,
+                  .intact_at_end_of_input = !compute,
+                  .intact_on_error = !compute && options_.ending.save_on_error,
+                  .kernel = [this, &update, step,
+                             has_two_parts = bool{compute}](local::KernelContext& context) {
+                    if (!has_two_parts)
+                      begin_step(update, next_step(context.variable(step)));
+                    else if (attempt(update) == LoopAction::kSkip)
+                      throw InvalidArgumentError(
+                          "Loop::run(compute, update): update returned LoopAction::kSkip: only "
+                          "compute can skip a step");
+                    for (const auto& [name, average] : averages_) average->add();
+                  }});
+  const Operation train = graph_.increment_global_step({body});
+  const auto generators = internal::HeldGenerators::find(graph_);
+  for (Value& value : values_) {
+    if (graph_.find_operation(value.name) != nullptr)
+      throw AlreadyExistsError(
+          fmt::format("Loop: a value is called \"{}\", a name that the loop needs", value.name));
+    const auto compute_value = [generators, compute = std::move(value.compute)] {
+      const internal::HeldGenerators held(generators);
+      return compute();
+    };
+    const Output output = graph_.value(value.name, compute_value, {train});
+    if (!value.collection.empty()) graph_.add_to_collection(value.collection, output);
+  }
+  return train;
+}
+
+RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
+  check_not_run("run");
+  if (!options_.ranks.group) return run_alone(compute, update);
+  return with_group([&](Group&) { return run_alone(compute, update); });
+}
+
+RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
+  has_run_ = true;
+  rehearsal_is_due_ = options_.debug.rehearsal_steps > 0;
+  if (!options_.checkpoint.dir.empty() && tracked_names().empty())
+    log_warning(
+        "Loop: nothing is tracked: a run that resumes continues from its step with "
+        "everything else as the program starts it; see Loop::track");
+  step_to_save_.reset();
+  add_epoch_value();
+  const Operation train = add_step(compute, update);
+  internal::TrainingRun run = training_run();
+  run.hooks.insert(run.hooks.begin(), std::make_shared<OwnHook>(*this, train));
+  const Within within(within_, "run");
+  RunReport report;
+  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
+    report = internal::train(run, [&](MonitoredSession& session) {
+      session_ = &session;
+      if (session.was_finished())
+        log_info(
+            "the run was finished before: to train on, set a higher last step, or "
+            ".ending.continue_finished if it ended otherwise");
+      while (!session.should_stop()) session.run(train);
+    });
+  });
+  step_to_save_ = report.last_step;
+  report.skipped_steps = skipped_steps_;
+  if (const internal::EpochProgress epochs = internal::tracked_epochs(graph_))
+    report.epochs = epochs();
+  if (!report.restore) report.restore = std::move(started_from_);
+  report.resumed_from.reset();  // Unless the step was among the restored values.
+  if (report.restore && std::ranges::count(report.restore->restored, global_step_.name()) > 0)
+    report.resumed_from = report.first_step;
+  return report;
+}
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,296 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/loop/loop_options.h"
+#include "crochet/loop/run_report.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/monitor/scaffold.h"
+#include "crochet/tensor/to_tensor.h"
+#include "crochet/tracking/tracker.h"
+
+namespace crochet::inline v0 {
+
+namespace internal {
+class MovingMean;
+struct EarlyRestore;
+struct TrainingRun;
+// Logs, once, that results may differ between builds.
+CROCHET_EXPORT void warn_of_fast_math();
+}  // namespace internal
+
+// What a step asks for by its result.
+enum class LoopAction {
+  kContinue,
+  kStop,  // Ends the run after this step.
+  kSkip,  // This attempt was not a step: see Loop::run.
+};
+
+struct AverageOptions {
+  // The mean is that of the last n steps. Default: the default interval of curves.
+  int64_t steps = 100;
+};
+
+// The current step, for callables that take it as a parameter.
+class CROCHET_EXPORT Step {
+ public:
+  // Counts from 1: during step n, n-1 steps are completed.
+  int64_t number() const { return number_; }
+  // Ends the run after this step, for good: see EndOptions::continue_finished. To end it because
+  // of a limit of time, use StopAfterHook.
+  void request_stop(std::string reason) { stop_ = std::move(reason); }
+  // Saves a checkpoint after this step, beyond those that are due; the reason is logged. Without a
+  // directory, a warning is logged.
+  void request_save(std::string reason = "requested by the step") { save_ = std::move(reason); }
+
+ private:
+  friend class Loop;
+  int64_t number_ = 0;
+  std::optional<std::string> stop_;
+  std::optional<std::string> save_;
+};
+
+// Adds hooks, checkpoints and resuming to an existing training loop:
+//
+//   Loop loop({.checkpoint = {.dir = "runs/digits"},
+//              .hooks = {StopAtStepHook({.last_step = 2000})}});
+//   loop.track("model", model);                            // survives
+//   loop.scalar("loss", [&] { return gradients.loss; });   // for hooks, and a curve
+//   const RunReport report = loop.run([&] { ... });        // one step
+//
+// The next run of the program resumes from the last checkpoint of this one, however it ended.
+//
+// For one thread. Tracked values, and the values that callables use, must outlive run(). Callables
+// and hooks must not call the loop: its functions throw a FailedPreconditionError then.
+class CROCHET_EXPORT Loop {
+ public:
+  // Throws: InvalidArgumentError for options that conflict or have no effect, as those for
+  // checkpoints without a directory.
+  explicit Loop(LoopOptions options);
+  // Chosen for options that do not match. Compilers show this line, and no option's name.
+  explicit Loop(...) = delete;  // Misspelt option? Loop(LoopOptions{...}) gets its name reported.
+  ~Loop();
+  Loop(Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Saves and restores `value` under `name`, or "<name>/<part>". See tracker.h for its type. The
+  // first Epochs that is tracked, itself or as a part, becomes the curve and value "epoch", unless
+  // another value has that name.
+  template <typename T>
+  void track(std::string_view name, T&& value) {
+    check_not_run("track");
+    tracker_(name, std::forward<T>(value));
+  }
+
+  // Adds a real number that hooks may fetch, and a curve. Computed after the step, only
+  // in steps in which a hook fetches it. May return a std::optional: empty for no value in this
+  // step.
+  template <typename Compute>
+  void scalar(std::string name, Compute compute) {
+    add_value(std::move(name), std::move(compute), kSummariesCollection);
+  }
+  // The same for a tensor of any shape; TensorBoard shows the distribution of its elements.
+  template <typename Compute>
+  void histogram(std::string name, Compute compute) {
+    add_value(std::move(name), std::move(compute), kHistogramSummariesCollection);
+  }
+  // The same for a text in Markdown, or a vector of strings, shown as a table.
+  template <typename Compute>
+  void text(std::string name, Compute compute) {
+    add_value(std::move(name), std::move(compute), kTextSummariesCollection);
+  }
+  // The same for a tensor of any shape, for hooks only.
+  template <typename Compute>
+  void value(std::string name, Compute compute) {
+    add_value(std::move(name), std::move(compute), {});
+  }
+
+  // The same for the mean of a real number over the last steps, for curves and logs less noisy than
+  // the number itself. Computed after every step; a resumed run has the same means. Steps in which
+  // it is empty are left out.
+  template <typename Compute>
+  void average(std::string name, Compute compute, const AverageOptions& options = {}) {
+    check_not_run("average");
+    add_average(
+        std::move(name), [compute = std::move(compute)]() mutable { return to_tensor(compute()); },
+        options);
+  }
+
+  void add_hook(HookHandle hook);
+
+  // Restores the newest checkpoint now, for programs that need its state before run(), and
+  // returns its step; without one, restores from RestoreOptions::from; returns 0 and changes
+  // nothing if there is none. run() then continues from the tracked values as they are when it is
+  // called, including changes since restore(), and reads only the step and the state of hooks from
+  // that checkpoint. With a group, called by all ranks. Requires: everything is tracked already.
+  int64_t restore();
+
+  // Saves the tracked state now, before or after run(), as the checkpoint of the step that was
+  // restored (0 without restore()) or with which the run ended; a checkpoint of that step is
+  // replaced. Keeps the state of hooks that it had. Returns the checkpoint's prefix once it is
+  // published. In a step, use Step::request_save(). With a group, called by all ranks: the chief
+  // saves.
+  //
+  // Throws: FailedPreconditionError without a directory, during run() or after one that failed,
+  // if the directory has checkpoints and none was restored, or if another run holds its lock; the
+  // file system's error.
+  std::string save();
+
+  // Makes steps by calling `body` until a hook, a signal or `body` asks to stop. A save
+  // copies the tracked state between two steps. May be called once.
+  //
+  // The body takes nothing or a Step&, and returns nothing, a LoopAction, or a bool: true to
+  // continue, false to stop after this step. A skipped attempt (LoopAction::kSkip) does not count:
+  // the body is called again, with the same number, and hooks get no call in between. What it
+  // changed stays, such as the position in the data, and is saved with the next step. A request to
+  // stop, or a signal, ends the run after a skipped attempt.
+  //
+  // With a group, a stop that a step requests, or a signal, ends the run after the next step at
+  // which the ranks agree, and not after a skipped attempt. If the data of one rank ends earlier,
+  // all go back to a checkpoint, and end together at the last step that all have made.
+  //
+  // A run that the body, an early stopping hook or the last step has ended stays ended: started
+  // again, it makes no step, saves nothing, and returns the same reason. A run that a signal, a
+  // limit of time or an error ended continues. See EndOptions::continue_finished.
+  //
+  // An OutOfRangeError or StopIteration from the body ends the run cleanly, at the last completed
+  // step: it must be thrown before anything tracked is changed. An AbortedError or UnavailableError
+  // restores the last checkpoint and continues. Any other exception ends the run and is rethrown.
+  template <typename Body>
+  RunReport run(Body body) {
+    warn_of_fast_math();
+    return run_steps({}, as_callable(std::move(body)));
+  }
+  // The same in two parts: tracked arrays change only in `update`, so that a save copies them
+  // while the next `compute` runs. Numbers, generators, objects and containers that
+  // can grow may change in either, as may what containers, optionals, variants and pointers own.
+  // Only `compute` can skip; then `update` is not called.
+  template <typename Compute, typename Update>
+  RunReport run(Compute compute, Update update) {
+    warn_of_fast_math();
+    return run_steps(as_callable(std::move(compute)), as_callable(std::move(update)));
+  }
+
+ private:
+  using Callable = std::function<LoopAction(Step&)>;
+  class OwnHook;
+
+  template <typename Body>
+  static Callable as_callable(Body body) {
+    if constexpr (std::is_invocable_v<Body&, Step&>) {
+      return with_action(std::move(body));
+    } else {
+      static_assert(std::is_invocable_v<Body&>,
+                    "crochet calls the body of a loop without arguments, or with a Step&");
+      return with_action([body = std::move(body)](Step&) mutable { return body(); });
+    }
+  }
+  template <typename Body>
+  static Callable with_action(Body body) {
+    using Result = std::remove_cvref_t<std::invoke_result_t<Body&, Step&>>;
+    if constexpr (std::is_same_v<Result, LoopAction>) {
+      return body;
+    } else if constexpr (std::is_same_v<Result, bool>) {
+      return [body = std::move(body)](Step& step) mutable {
+        if (!body(step) && !step.stop_) step.request_stop("the body returned false");
+        return LoopAction::kContinue;
+      };
+    } else {
+      static_assert(std::is_void_v<Result>,
+                    "the body of a loop returns nothing, a crochet::LoopAction, or a bool (false "
+                    "ends the run); of other results crochet cannot know what they mean");
+      return [body = std::move(body)](Step& step) mutable {
+        body(step);
+        return LoopAction::kContinue;
+      };
+    }
+  }
+
+  // In the program's own code, which knows how it is compiled.
+  static void warn_of_fast_math() {
+#ifdef __FAST_MATH__
+    internal::warn_of_fast_math();
+#endif
+  }
+
+  internal::TrainingRun training_run();
+  void check_not_run(const char* what) const;
+  void check_new_value(const std::string& name) const;
+  // `collection` is empty for values that are not summaries.
+  template <typename Compute>
+  void add_value(std::string name, Compute compute, std::string_view collection) {
+    check_new_value(name);
+    values_.push_back({std::move(name),
+                       [compute = std::move(compute)]() mutable { return to_tensor(compute()); },
+                       collection});
+  }
+  void add_average(std::string name, std::function<Tensor()> compute,
+                   const AverageOptions& options);
+  void add_epoch_value();
+  Operation add_step(const Callable& compute, const Callable& update);
+  // Calls `part`, which is all of the step or its first part, until it does not skip. Throws:
+  // StopIteration if the run is to end after a skipped attempt.
+  void begin_step(const Callable& part, int64_t number);
+  LoopAction attempt(const Callable& part);
+  void end_after_skip_if_requested();
+  void rehearse(Session& session, const Operation& train);
+  // Throws: as save().
+  void check_may_save() const;
+  void check_not_within(const char* what) const;
+  // Adds the state of hooks in the checkpoint `prefix` to the graph. Returns its names.
+  std::vector<std::string> add_hook_state(const std::string& prefix);
+  void set_up();
+  void fix_paths();
+  bool is_chief() const;
+  template <typename Call>
+  std::invoke_result_t<Call&, Group&> with_group(Call call);
+  // The public functions without a group, or as the chief.
+  int64_t restore_alone();
+  // False if a rank found the checkpoint that the chief chose damaged.
+  bool restore_in(Group& group);
+  std::string save_alone();
+  RunReport run_alone(const Callable& compute, const Callable& update);
+  // Restores the checkpoint that the chief chose.
+  void restore_as_chosen(const std::string& prefix, bool is_own);
+  void note_restored(Session& session, RestoreReport report, bool is_own);
+  RunReport run_steps(const Callable& compute, const Callable& update);
+  std::set<std::string, std::less<>> tracked_names() const;
+
+  LoopOptions options_;
+  std::shared_ptr<Scaffold> scaffold_;
+  local::Graph graph_;
+  const Variable global_step_;
+  Tracker tracker_;
+  struct Value {
+    std::string name;
+    std::function<Tensor()> compute;
+    std::string_view collection;
+  };
+  std::vector<Value> values_;
+  std::map<std::string, std::shared_ptr<internal::MovingMean>> averages_;  // By name.
+  Step step_;
+  int64_t skipped_steps_ = 0;
+  MonitoredSession* session_ = nullptr;  // During run().
+  std::optional<int64_t> step_to_save_;  // After restore(), or a run that did not fail.
+  std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
+  std::optional<RestoreReport> started_from_;               // By run(), RestoreOptions::from.
+  std::string chosen_from_;  // With a group: the chief's, for started_from_.
+  bool has_run_ = false;
+  bool rehearsal_is_due_ = false;
+  bool is_rehearsing_ = false;
+  const char* within_ = nullptr;  // The function that is being called, if it calls back.
+};
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,67 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "crochet/loop/loop_options.h"
+#include "crochet/loop/run_report.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/monitor/scaffold.h"
+
+namespace crochet::inline v0::internal {
+
+// The state that a program restored before its run.
+struct EarlyRestore {
+  RestoreReport report;
+  // Variables and objects that were restored, and may have been changed since.
+  std::set<std::string, std::less<>> names;
+  // How the rest is restored: of another run's checkpoint, only what `only` selects.
+  RestoreOptions options;
+  bool is_own;  // False for a checkpoint of another run.
+};
+
+// What a Loop and train() have in common: their options, checked, and with what a run begins.
+struct TrainingRun {
+  Graph& graph;  // Not owned; outlives the run.
+  std::string master = {};
+  bool is_chief = true;
+  CheckpointOptions checkpoint = {};
+  SummaryOptions summaries = {};
+  bool has_last_summaries = false;
+  RankOptions ranks = {};
+  // Its saver is used; CheckpointOptions::saver is for one that it lacks.
+  std::shared_ptr<Scaffold> scaffold = {};
+  HookList hooks = {};
+  HookList chief_only_hooks = {};
+  SessionConfig config = {};
+  double max_wait_secs = 7200;
+  double recovery_wait_secs = 30;
+  int max_recoveries = 3;
+  // Called before each recovery. Empty: a recovery is always possible.
+  std::function<bool()> can_recover = {};
+  EndOptions ending = {};
+  FileSystem* files = nullptr;
+  Clock* clock = nullptr;
+
+  // Unless null, the chief continues from it: only state that was not restored then, the step and
+  // the state of hooks, is read from the checkpoint.
+  const EarlyRestore* early = nullptr;
+  // The most steps that one run makes, if that is known: see CheckpointSaverHookOptions.
+  std::optional<int64_t> steps_per_run = {};
+  // For a group, unless null: the checkpoint that the chief's init_fn has restored, or "". Set in
+  // the other ranks before theirs is called.
+  std::string* chosen_from = nullptr;
+  // See MonitoredSessionOptions.
+  bool saves_on_error = false;
+};
+
+// As crochet::train().
+RunReport train(const TrainingRun& run, const std::function<void(MonitoredSession& session)>& body);
+
+}  // namespace crochet::inline v0::internal

@@ -4,7 +4,7 @@
 // How much training time does a checkpoint cost, and how soon is it durable?
 //
 // Trains a state of random floats by dense updates, saves it in the background several times,
-// restores it, and prints the costs as JSON. Kinds of state, as in docs/architecture.md:
+// restores it, and prints the costs as JSON. Kinds of state, as in docs/decisions.md:
 //
 //   replace   variables of the engine, each step writes the next values to other memory
 //   update    the same, changed in place

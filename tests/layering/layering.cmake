@@ -6,46 +6,52 @@
 #   cmake -D ROOT=<folder with crochet/ and tools/> -P layering.cmake
 #
 # and checks for calls that only certain files may make. Prints a line for each forbidden include
-# and call, and then fails.
+# and call, and then fails. docs/architecture.md, if there is one, must have the table as its map:
+#
+#   cmake -D ROOT=<folder> -D WRITE=ON -P layering.cmake
+#
+# writes that map.
 cmake_minimum_required(VERSION 3.25)
 
-# folder | the layers it may include in addition to itself. "." stands for the
-# headers in crochet/ itself, of which version.h has a line of its own, "*" for every layer of the
-# core. A folder includes its subfolders, unless they have their own line; allowing another folder
-# allows all of its subfolders. Tests may also include testing and the headers of ".", tests in one
-# folder of checkpoint/ the others, and those of engines/tensorflow its builder.
+# folder | the layers it may include in addition to itself | what it is. "." stands for the headers in
+# crochet/ itself, of which version.h has a line of its own, "*" for every layer of the core. A folder
+# includes its subfolders, unless they have their own line; allowing another folder allows all of its
+# subfolders. Tests may also include testing and the headers of ".", tests in one folder of
+# checkpoint/ the others, and those of engines/tensorflow its builder.
 set(table
-    "version.h          |"
-    "base               |"
-    "group              | base"
-    "io                 | base"
-    "tensor             | base"
-    "session            | tensor base"
-    "copies             | session tensor base"
-    "checkpoint/layout      | tensor io base"
-    "checkpoint/bundle      | checkpoint/layout tensor io base"
-    "checkpoint/safetensors | checkpoint/layout tensor io base"
-    "checkpoint/torch       | checkpoint/layout tensor io base"
-    "checkpoint/file        | checkpoint/bundle checkpoint/safetensors checkpoint/torch checkpoint/layout tensor io base"
-    "checkpoint/directory   | checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base version.h"
-    "checkpoint/saver       | checkpoint/directory checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base"
-    "summary            | session tensor io base"
-    "monitor            | checkpoint session tensor io group base"
-    "hooks              | monitor summary checkpoint session tensor io group base"
-    "engines/local      | copies session tensor io base"
-    "engines/tensorflow | monitor session tensor io base"
-    "engines/tensorflow/builder | engines/tensorflow monitor session tensor io base"
-    "run                | hooks engines/local copies monitor summary checkpoint session tensor io group base"
-    "libtorch           | run hooks engines/local copies monitor summary checkpoint session tensor io group base"
-    "mpi                | group base"
-    "testing            | *"
-    "tools              | checkpoint summary session tensor io base version.h"
-    ".                  | * . engines/tensorflow libtorch")
-set(core base group io tensor session copies checkpoint summary monitor hooks engines/local run)
+    "version.h                  |  | the version"
+    "base                       |  | errors by canonical code, clock, log callback, the pending signal, threads"
+    "group                      | base | processes that run one program together: `Group`, `SocketGroup` over TCP, `RankWatch` that notices who is lost"
+    "io                         | base | files, directories held open, large files that bypass the page cache, atomic replacement, locks, crc32c"
+    "tensor                     | base | element types, shapes, shared aligned buffers, `Tensor`, DLPack"
+    "session                    | tensor base | the contract with an engine: `Graph`, `Session`, `Output`, `Variable`, `Snapshot`, `Saveable`"
+    "copies                     | session tensor base | memory that a program keeps changing while a snapshot needs it: borrowed arrays, the fence of their writes, threads that copy"
+    "checkpoint/layout          | tensor io base | what all formats share: names of files, `StoredTensors`, `CheckpointWriter`, `StagedFiles`, `AddedTensors`"
+    "checkpoint/bundle          | checkpoint/layout tensor io base | TensorFlow's tensor bundle: table, index, data, `merge_bundles`"
+    "checkpoint/safetensors     | checkpoint/layout tensor io base | safetensors: header, notes, shards"
+    "checkpoint/torch           | checkpoint/layout tensor io base | files of PyTorch, only to read"
+    "checkpoint/file            | checkpoint/bundle checkpoint/safetensors checkpoint/torch checkpoint/layout tensor io base | one checkpoint of any format: `CheckpointReader`, `CheckpointPass`"
+    "checkpoint/directory       | checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base version.h | the checkpoints of a directory: `CheckpointDirectory`, `CheckpointList`, state file, sidecars, retention"
+    "checkpoint/saver           | checkpoint/directory checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base | saving and restoring the state of a session: `Saver`, `Publisher`, `BackgroundSaver`, `CheckpointManager`"
+    "summary                    | session tensor io base | TensorBoard event files, JSON lines, histograms, Chrome traces"
+    "monitor                    | checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
+    "hooks                      | monitor summary checkpoint session tensor io group base | the hooks, one header each"
+    "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
+    "engines/tensorflow         | monitor session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
+    "engines/tensorflow/builder | engines/tensorflow monitor session tensor io base | `GraphBuilder`, which builds such graphs in C++"
+    "tracking                   | engines/local copies checkpoint session tensor io base | values of the program as state: `Tracker`, and what it knows of types, classes, containers, `Epochs`"
+    "loop                       | tracking hooks engines/local copies monitor summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
+    "libtorch                   | loop tracking hooks engines/local copies monitor summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
+    "mpi                        | group base | a component: a `Group` over MPI"
+    "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
+    "tools                      | checkpoint summary session tensor io base version.h | the command `crochet`"
+    ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
+set(core base group io tensor session copies checkpoint summary monitor hooks engines/local tracking loop)
 
 foreach(line IN LISTS table)
-  string(REGEX MATCH "^([^ ]+) *\\|(.*)$" matched "${line}")
+  string(REGEX MATCH "^([^ ]+) *\\|([^|]*)\\| (.*)$" matched "${line}")
   set(folder "${CMAKE_MATCH_1}")
+  set("purpose_${folder}" "${CMAKE_MATCH_3}")
   string(REGEX MATCHALL "[^ ]+" allowed "${CMAKE_MATCH_2}")
   list(TRANSFORM allowed REPLACE "^\\*$" "${core}")
   list(APPEND folders "${folder}")
@@ -143,5 +149,48 @@ if(violations)
   list(JOIN violations "\n" text)
   message("${text}")
   message(FATAL_ERROR "includes or calls that are not allowed")
+endif()
+
+# The layers on which a folder is built: those that it may include, and that no other of these may.
+function(find_supports folder out)
+  set(supports ${allowed_${folder}})
+  foreach(layer IN LISTS allowed_${folder})
+    foreach(each IN LISTS folders)
+      string(FIND "${each}/" "${layer}/" is_inside)
+      if(is_inside EQUAL 0 AND NOT each STREQUAL folder)
+        list(REMOVE_ITEM supports ${allowed_${each}})
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} "${supports}" PARENT_SCOPE)
+endfunction()
+
+set(page "${ROOT}/docs/architecture.md")
+if(EXISTS "${page}")
+  set(map "| folder | what it is | built on |\n| --- | --- | --- |\n")
+  set(all ${folders})
+  list(REMOVE_ITEM all version.h .)
+  foreach(folder IN LISTS all)
+    if("${allowed_${folder}}" STREQUAL "${core}")
+      set(supports "the layer that it is for")
+    else()
+      find_supports("${folder}" supports)
+      list(REMOVE_ITEM supports version.h)
+      list(JOIN supports ", " supports)
+    endif()
+    string(APPEND map "| `${folder}` | ${purpose_${folder}} | ${supports} |\n")
+  endforeach()
+  file(READ "${page}" text)
+  string(REGEX REPLACE "\\| folder \\| what it is \\|[^\n]*\n(\\|[^\n]*\n)*" "${map}" with_map "${text}")
+  if(NOT with_map STREQUAL text)
+    if(NOT WRITE)
+      message(FATAL_ERROR "docs/architecture.md has another map: write it, with -D WRITE=ON")
+    endif()
+    file(WRITE "${page}" "${with_map}")
+  endif()
+  string(FIND "${with_map}" "${map}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "docs/architecture.md has no map: a table that begins with | folder | what it is |")
+  endif()
 endif()
 message(STATUS "${num_files} files include only what their layers allow")

@@ -11,7 +11,7 @@ set(expected
     "crochet/checkpoint/safetensors/sideways.cc: checkpoint/safetensors may not include crochet/checkpoint/bundle/bundle_index.h"
     "crochet/engines/local/sideways.cc: engines/local may not include crochet/monitor/scaffold.h"
     "crochet/engines/tensorflow/upwards.cc: engines/tensorflow may not include crochet/engines/tensorflow/builder/graph_builder.h"
-    "crochet/hooks/angle_brackets.cc: hooks may not include crochet/run/loop.h"
+    "crochet/hooks/angle_brackets.cc: hooks may not include crochet/loop/loop.h"
     "crochet/io/opens.cc: only crochet/io/open_file.cc may call what it calls"
     "crochet/io/opens.cc: only crochet/io/posix_file_system.cc may call what it calls"
     "crochet/io/uses_testing.cc: io may not include crochet/testing/fake_clock.h"
@@ -23,7 +23,7 @@ set(expected
     "tools/casts.cc: only crochet/base/internal/dynamic_type.h may call what it calls"
     "tools/own_parser.cc: only crochet/base/parse_json.cc may call what it calls"
     "tools/removes.cc: only crochet/checkpoint/directory/checkpoint_directory.cc may call what it calls"
-    "tools/too_high.cc: tools may not include crochet/run/loop.h")
+    "tools/too_high.cc: tools may not include crochet/loop/loop.h")
 
 execute_process(
   COMMAND ${CMAKE_COMMAND} -D ROOT=${CMAKE_CURRENT_LIST_DIR}/fixture -P
@@ -49,3 +49,29 @@ execute_process(
 if(result EQUAL 0)
   message(FATAL_ERROR "the check passed without any files")
 endif()
+
+# The map of a page: refused if it is another, missing, and right once it is written.
+set(tree "${CMAKE_CURRENT_BINARY_DIR}/layering_map")
+file(REMOVE_RECURSE "${tree}")
+file(WRITE "${tree}/crochet/base/empty.h" "")
+function(expect_map options expected)
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -D ROOT=${tree} ${options} -P ${CMAKE_CURRENT_LIST_DIR}/layering.cmake
+    OUTPUT_QUIET
+    ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "found\n  ${output}\nexpected\n  ${expected}")
+  endif()
+endfunction()
+file(WRITE "${tree}/docs/architecture.md" "before\n")
+expect_map("" "has no map")
+file(WRITE "${tree}/docs/architecture.md" "before\n\n| folder | what it is |\n| a |\n\nafter\n")
+expect_map("" "has another map: write it")
+expect_map("-D;WRITE=ON" "^$")
+expect_map("" "^$")
+file(READ "${tree}/docs/architecture.md" page)
+if(NOT page MATCHES "^before\n\n.*`io` \\| [^|]* \\| base \\|.*\n\nafter\n$" OR page MATCHES "a \\|\n\n")
+  message(FATAL_ERROR "the map was written wrongly:\n${page}")
+endif()
+file(REMOVE_RECURSE "${tree}")

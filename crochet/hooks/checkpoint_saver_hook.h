@@ -94,6 +94,9 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   SaveableMap saveables() override;
 
   const SaveStatistics& statistics() const { return statistics_; }
+  // For programs that change their state between two steps: the end saves it again, though the last
+  // step is saved.
+  void note_changed_state() { last_saved_step_.reset(); }
 
  protected:
   enum class Writing { kWaits, kInBackground };

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/caught.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -18,8 +19,8 @@
 #include "crochet/hooks/internal/rank_saves.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
+#include "crochet/loop/average.h"
 #include "crochet/loop/group_restore.h"
-#include "crochet/loop/moving_mean.h"
 #include "crochet/loop/option_checks.h"
 #include "crochet/loop/rank_shards.h"
 #include "crochet/loop/rehearsed_steps.h"
@@ -78,6 +79,9 @@ class RemovedSaveables {
   const std::vector<std::string> names_;
 };
 
+// Of step() after the end of a run: then the program's loop seems not to end.
+constexpr int64_t kManyCallsAfterStop = 1000;
+
 int64_t next_step(const Tensor& completed) { return global_step_value(completed) + 1; }
 
 }  // namespace
@@ -92,6 +96,12 @@ std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
     group.leave(describe(std::current_exception()));
     throw;
   }
+}
+
+template <typename Call>
+std::invoke_result_t<Call&> Loop::as_rank(Call call) {
+  if (!options_.ranks.group) return call();
+  return with_group([&](Group&) { return call(); });
 }
 
 // Passes on what steps request of hooks; has the state of the averages, and why the body has ended
@@ -223,7 +233,13 @@ void Loop::set_up() {
   graph_.set_checks_snapshots(options_.debug.check_torn_snapshots);
 }
 
-Loop::~Loop() = default;
+Loop::~Loop() {
+  if (!started_) return;
+  constexpr const char* kWhy = "the loop was destroyed before Loop::finish";
+  log_warning(fmt::format("{}: its run counts as failed", kWhy));
+  started_.reset();
+  if (options_.ranks.group) options_.ranks.group->leave(kWhy);
+}
 
 internal::TrainingRun Loop::training_run() {
   const CheckpointOptions& checkpoint = options_.checkpoint;
@@ -249,9 +265,10 @@ internal::TrainingRun Loop::training_run() {
 
 void Loop::check_not_run(const char* what) const {
   if (has_run_)
-    throw FailedPreconditionError(what == std::string_view("run")
-                                      ? "Loop::run may be called only once"
-                                      : fmt::format("Loop::{} must be called before run()", what));
+    throw FailedPreconditionError(
+        what == std::string_view("run") || what == std::string_view("start")
+            ? fmt::format("Loop::{} may be called only once: a loop makes one run", what)
+            : fmt::format("Loop::{} must be called before run()", what));
   check_not_within(what);
 }
 
@@ -410,7 +427,7 @@ std::string Loop::save_alone() {
 }
 
 void Loop::check_may_save() const {
-  if (within_ != nullptr && has_run_ && !step_to_save_)
+  if (started_ || (within_ != nullptr && has_run_ && !step_to_save_))
     throw FailedPreconditionError(
         "Loop::save during run(): use Step::request_save(), or in a hook "
         "SessionRunContext::request_save()");
@@ -448,10 +465,17 @@ std::vector<std::string> Loop::add_hook_state(const std::string& prefix) {
 void Loop::add_average(std::string name, std::function<Tensor()> compute,
                        const AverageOptions& options) {
   check_new_value(name);
-  const auto average = std::make_shared<internal::MovingMean>(std::move(compute), options.steps);
+  const auto average = internal::make_average(std::move(compute), options, graph_);
   averages_.emplace(name, average);
   add_value(
       std::move(name), [average] { return average->mean(); }, kSummariesCollection);
+}
+
+void Loop::check_epochs_are_tracked() const {
+  if (!internal::tracked_epochs(graph_))
+    throw FailedPreconditionError(
+        "Loop::run_epochs: no Epochs is tracked, so that a resumed run would begin with the first "
+        "one again: call Loop::track for it before");
 }
 
 void Loop::add_epoch_value() {
@@ -512,30 +536,29 @@ void Loop::rehearse(Session& session, const Operation& train) {
   is_rehearsing_ = false;
 }
 
-Operation Loop::add_step(const Callable& compute, const Callable& update) {
+Operation Loop::add_step() {
   const Variable step = global_step_;
+  const bool has_two_parts = compute_ != nullptr;
   std::vector<Output> before_update;
-  if (compute) {
+  if (has_two_parts) {
     graph_.set_background_copies(true);
-    before_update.push_back(
-        graph_.add({.name = "loop/compute",
-                    .reads = {step},
-                    .kernel = [this, &compute, step](local::KernelContext& context) {
-                      begin_step(compute, next_step(context.variable(step)));
-                    }}));
+    before_update.push_back(graph_.add({.name = "loop/compute",
+                                        .reads = {step},
+                                        .kernel = [this, step](local::KernelContext& context) {
+                                          begin_step(*compute_, next_step(context.variable(step)));
+                                        }}));
   }
   const Operation body =
       graph_.add({.name = "loop/update",
                   .control_inputs = before_update,
                   .reads = {step},
                   .changes_borrowed = true,
-                  .intact_at_end_of_input = !compute,
-                  .intact_on_error = !compute && options_.ending.save_on_error,
-                  .kernel = [this, &update, step,
-                             has_two_parts = bool{compute}](local::KernelContext& context) {
+                  .intact_at_end_of_input = !has_two_parts,
+                  .intact_on_error = !has_two_parts && options_.ending.save_on_error,
+                  .kernel = [this, step, has_two_parts](local::KernelContext& context) {
                     if (!has_two_parts)
-                      begin_step(update, next_step(context.variable(step)));
-                    else if (attempt(update) == LoopAction::kSkip)
+                      begin_step(*update_, next_step(context.variable(step)));
+                    else if (attempt(*update_) == LoopAction::kSkip)
                       throw InvalidArgumentError(
                           "Loop::run(compute, update): update returned LoopAction::kSkip: only "
                           "compute can skip a step");
@@ -559,11 +582,85 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
 
 RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
-  if (!options_.ranks.group) return run_alone(compute, update);
-  return with_group([&](Group&) { return run_alone(compute, update); });
+  return as_rank([&] {
+    start_run("run", compute ? &compute : nullptr, &update);
+    if (session_ != nullptr)
+      within_run("run", [this] {
+        internal::run_or_abort(*session_, [this] {
+          while (!session_->should_stop()) session_->run(train_);
+        });
+      });
+    return finish_run("run");
+  });
 }
 
-RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
+int64_t Loop::start() {
+  check_not_run("start");
+  return as_rank([this] {
+    start_run("start", nullptr, nullptr);
+    return session_ == nullptr ? 0 : session_->first_step().value_or(0);
+  });
+}
+
+bool Loop::should_stop() const {
+  if (!has_run_) throw FailedPreconditionError("Loop::should_stop was called before Loop::start");
+  return session_ == nullptr || session_->should_stop();
+}
+
+bool Loop::make_step(const Callable& body) {
+  if (!ended_) check_started("step");
+  if (should_stop()) {
+    if (++calls_after_stop_ == kManyCallsAfterStop)
+      log_warning(fmt::format(
+          "Loop::step was called {} times after the run had ended, and did nothing: leave the "
+          "program's loop when it returns false",
+          kManyCallsAfterStop));
+    return false;
+  }
+  as_rank([&] {
+    update_ = &body;
+    within_run("step",
+               [this] { internal::run_or_abort(*session_, [this] { session_->run(train_); }); });
+    // Now: what the program's loops still count as they end is not of this step.
+    if (session_->should_stop()) ended_ = std::make_shared<RunReport>(finish_run("step"));
+  });
+  return session_ != nullptr;
+}
+
+RunReport Loop::finish() {
+  if (ended_) return std::move(*std::exchange(ended_, nullptr));
+  check_started("finish");
+  return as_rank([this] {
+    if (session_ != nullptr && !session_->stop_request())
+      session_->request_stop(StopRequest{"the program", "its loop ended"});
+    started_->note_changed_state();
+    return finish_run("finish");
+  });
+}
+
+void Loop::check_started(const char* what) const {
+  check_not_within(what);
+  if (!has_run_)
+    throw FailedPreconditionError(fmt::format("Loop::{} was called before Loop::start", what));
+  if (!started_)
+    throw FailedPreconditionError(
+        fmt::format("Loop::{} was called after the run had ended or failed", what));
+}
+
+// A run that fails has ended.
+void Loop::within_run(const char* function, const std::function<void()>& call) {
+  const Within within(within_, function);
+  try {
+    internal::with_advice({.options = options_.restore, .graph = graph_}, call);
+  } catch (...) {
+    const std::exception_ptr error = internal::caught();
+    session_ = nullptr;
+    started_.reset();
+    std::rethrow_exception(error);
+  }
+}
+
+void Loop::start_run(const char* function, const Callable* compute, const Callable* update) {
   has_run_ = true;
   rehearsal_is_due_ = options_.debug.rehearsal_steps > 0;
   if (!options_.checkpoint.dir.empty() && tracked_names().empty())
@@ -572,21 +669,26 @@ RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
         "everything else as the program starts it; see Loop::track");
   step_to_save_.reset();
   add_epoch_value();
-  const Operation train = add_step(compute, update);
+  compute_ = compute;
+  update_ = update;
+  train_ = add_step();
   internal::TrainingRun run = training_run();
-  run.hooks.insert(run.hooks.begin(), std::make_shared<OwnHook>(*this, train));
-  const Within within(within_, "run");
-  RunReport report;
-  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    report = internal::train(run, [&](MonitoredSession& session) {
-      session_ = &session;
-      if (session.was_finished())
-        log_info(
-            "the run was finished before: to train on, set a higher last step, or "
-            ".ending.continue_finished if it ended otherwise");
-      while (!session.should_stop()) session.run(train);
-    });
+  run.hooks.insert(run.hooks.begin(), std::make_shared<OwnHook>(*this, train_));
+  within_run(function, [&] {
+    started_ = std::make_unique<internal::StartedRun>(std::move(run));
+    session_ = started_->session();
+    if (session_ != nullptr && session_->was_finished())
+      log_info(
+          "the run was finished before: to train on, set a higher last step, or "
+          ".ending.continue_finished if it ended otherwise");
   });
+}
+
+RunReport Loop::finish_run(const char* function) {
+  RunReport report;
+  within_run(function, [&] { report = started_->finish(); });
+  session_ = nullptr;
+  started_.reset();
   step_to_save_ = report.last_step;
   report.skipped_steps = skipped_steps_;
   if (const internal::EpochProgress epochs = internal::tracked_epochs(graph_))

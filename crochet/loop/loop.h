@@ -24,7 +24,8 @@
 namespace crochet::inline v0 {
 
 namespace internal {
-class MovingMean;
+class Average;
+class StartedRun;
 struct EarlyRestore;
 struct TrainingRun;
 // Logs, once, that results may differ between builds.
@@ -41,6 +42,9 @@ enum class LoopAction {
 struct AverageOptions {
   // The mean is that of the last n steps. Default: the default interval of curves.
   int64_t steps = 100;
+  // The mean is that of the steps of the current epoch instead; of the last one's, at its end. An
+  // Epochs must be tracked before.
+  bool each_epoch = false;
 };
 
 // The current step, for callables that take it as a parameter.
@@ -182,6 +186,73 @@ class CROCHET_EXPORT Loop {
     warn_of_fast_math();
     return run_steps(as_callable(std::move(compute)), as_callable(std::move(update)));
   }
+  // The same while `condition()` is true, which is asked before each step. It is asked again when
+  // the program is started again, so that it may have another limit then.
+  template <typename Condition, typename Body>
+  RunReport run_while(Condition condition, Body body) {
+    start();
+    while (!should_stop() && condition()) step(body);
+    return finish();
+  }
+  // The same with the batches of an Epochs, or of what has a next() like it: a step calls
+  // `body(batch)` or `body(batch, step)`. Ends after its last epoch (EpochsOptions::num_epochs).
+  //
+  //   loop.track("epochs", epochs);
+  //   loop.average("loss", [&] { return loss; }, {.each_epoch = true});
+  //   loop.run_epochs(epochs, [&](const auto& batch) { loss = train(batch); });
+  //
+  // Throws: FailedPreconditionError if no Epochs is tracked: a resumed run would begin with the
+  // first one again.
+  template <typename Source, typename Body>
+  RunReport run_epochs(Source& epochs, Body body) {
+    check_epochs_are_tracked();
+    return run([&epochs, body = std::move(body)](Step& step) mutable {
+      auto&& batch = epochs.next();
+      if constexpr (std::is_invocable_v<Body&, decltype(batch), Step&>) {
+        return body(batch, step);
+      } else {
+        return body(batch);
+      }
+    });
+  }
+
+  // For programs whose loop keeps its shape, such as two nested ones: start(), a step() for each
+  // step, and finish() are together as run(body).
+  //
+  //   loop.track("epoch", epoch);
+  //   loop.start();
+  //   for (; epoch < 10 && !loop.should_stop(); ++epoch)
+  //     for (const Batch& batch : batches)
+  //       loop.step([&] { loss = train(batch); });
+  //   loop.finish();
+  //
+  // What the program's loop counts is not the loop's step: it is state, to be tracked like any
+  // other, or follows from what is. If the program's own code throws between two steps, the run
+  // counts as failed once the loop is destroyed.
+  //
+  // With a group, all ranks make the same steps.
+
+  // Restores the newest checkpoint, or what RestoreOptions::from names, and calls hooks. Returns
+  // the step from which the run continues.
+  int64_t start();
+  // True once the run is to end: no step is made any more.
+  bool should_stop() const;
+  // Makes a step, with the hooks around it. False once the run has ended; then it does nothing, so
+  // that the program's loops may end one after another, and what they count meanwhile is in no
+  // checkpoint. The body is that of run(), and may be another one in each step. An error ends the
+  // run, as in run().
+  template <typename Body>
+  bool step(Body&& body) {
+    if constexpr (std::is_invocable_v<Body&, Step&>) {
+      return make_step(with_action([&body](Step& step) { return body(step); }));
+    } else {
+      return make_step(as_callable([&body] { return body(); }));
+    }
+  }
+  // Ends the run, with a last checkpoint, unless the last step() has done so because it was to end.
+  // If nothing has requested a stop, the program's loop has ended the run; started again, it
+  // decides again whether it makes more steps.
+  RunReport finish();
 
  private:
   using Callable = std::function<LoopAction(Step&)>;
@@ -239,7 +310,8 @@ class CROCHET_EXPORT Loop {
   void add_average(std::string name, std::function<Tensor()> compute,
                    const AverageOptions& options);
   void add_epoch_value();
-  Operation add_step(const Callable& compute, const Callable& update);
+  void check_epochs_are_tracked() const;
+  Operation add_step();
   // Calls `part`, which is all of the step or its first part, until it does not skip. Throws:
   // StopIteration if the run is to end after a skipped attempt.
   void begin_step(const Callable& part, int64_t number);
@@ -256,16 +328,24 @@ class CROCHET_EXPORT Loop {
   bool is_chief() const;
   template <typename Call>
   std::invoke_result_t<Call&, Group&> with_group(Call call);
+  // The same for what is the same without a group.
+  template <typename Call>
+  std::invoke_result_t<Call&> as_rank(Call call);
   // The public functions without a group, or as the chief.
   int64_t restore_alone();
   // False if a rank found the checkpoint that the chief chose damaged.
   bool restore_in(Group& group);
   std::string save_alone();
-  RunReport run_alone(const Callable& compute, const Callable& update);
   // Restores the checkpoint that the chief chose.
   void restore_as_chosen(const std::string& prefix, bool is_own);
   void note_restored(Session& session, RestoreReport report, bool is_own);
   RunReport run_steps(const Callable& compute, const Callable& update);
+  bool make_step(const Callable& body);
+  void check_started(const char* what) const;
+  // The beginning and the end of a run, for each public function that has one.
+  void start_run(const char* function, const Callable* compute, const Callable* update);
+  RunReport finish_run(const char* function);
+  void within_run(const char* function, const std::function<void()>& call);
   std::set<std::string, std::less<>> tracked_names() const;
 
   LoopOptions options_;
@@ -279,11 +359,18 @@ class CROCHET_EXPORT Loop {
     std::string_view collection;
   };
   std::vector<Value> values_;
-  std::map<std::string, std::shared_ptr<internal::MovingMean>> averages_;  // By name.
+  std::map<std::string, std::shared_ptr<internal::Average>> averages_;  // By name.
   Step step_;
   int64_t skipped_steps_ = 0;
-  MonitoredSession* session_ = nullptr;  // During run().
-  std::optional<int64_t> step_to_save_;  // After restore(), or a run that did not fail.
+  // The body: both parts, or only the second one. Those of step() last as long as its call.
+  const Callable* compute_ = nullptr;
+  const Callable* update_ = nullptr;
+  Operation train_;                                // A step.
+  std::shared_ptr<RunReport> ended_;               // By step(), for finish().
+  std::shared_ptr<internal::StartedRun> started_;  // From the start of a run to its end.
+  MonitoredSession* session_ = nullptr;            // Of the run, once it has one.
+  int64_t calls_after_stop_ = 0;                   // Of step().
+  std::optional<int64_t> step_to_save_;            // After restore(), or a run that did not fail.
   std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
   std::optional<RestoreReport> started_from_;               // By run(), RestoreOptions::from.
   std::string chosen_from_;  // With a group: the chief's, for started_from_.

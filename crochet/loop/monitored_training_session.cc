@@ -70,11 +70,11 @@ RunReport train(const MonitoredTrainingSessionOptions& options,
                 const std::function<void(MonitoredSession& session)>& body) {
   try {
     check_options(options);
+    return internal::train(run_of(options), body);
   } catch (...) {
     if (options.ranks.group) options.ranks.group->leave(describe(std::current_exception()));
     throw;
   }
-  return internal::train(run_of(options), body);
 }
 
 }  // namespace crochet::inline v0

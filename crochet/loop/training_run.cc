@@ -289,51 +289,55 @@ void note_end(MonitoredSession& session, RunReport& report) {
   report.recoveries = session.num_recoveries();
 }
 
-// The run, as a rank of the group if there is one.
-RunReport train_as_rank(const TrainingRun& run,
-                        const std::function<void(MonitoredSession& session)>& body) {
-  const std::shared_ptr<Scaffold> scaffold = scaffold_of(run);
-  if (const auto ranks = internal::RankState::find(run.graph); ranks && run.ranks.group)
-    ranks->set_rank(run.ranks.group->rank(), run.ranks.group->size());
-  check_rank_options(run, *scaffold);
-  const internal::AttachedRunGroup attached(run.graph, run.ranks.group);
-  const std::shared_ptr<internal::GroupRun> group_run = make_group_run(run);
-  const HookList hooks = internal::wire_default_hooks(run, scaffold, group_run);
-
-  std::unique_ptr<SessionCreator> creator = make_creator(run, scaffold, group_run);
-  const SessionCreator& session_creator = *creator;  // The session will own it.
-  RunReport report;
-  std::unique_ptr<MonitoredSession> session;
-  try {
-    session = make_session(run, std::move(creator), hooks, group_run);
-  } catch (const CancelledError& error) {
-    if (pending_signal() == 0 || (run.ranks.group && run.ranks.group->size() > 1)) throw;
-    report.stop = {"SignalHook", error.what(), pending_signal()};
-  }
-  if (session) {
-    note_start(*session, session_creator, report);
-    run_in_scope(*session, [&] { body(*session); });
-    note_end(*session, report);
-  }
-  report.signal = pending_signal();
-  report.saving = saving_of(hooks);
-  report.saves = report.saving.saved;
-  report.failed_saves = report.saving.failed;
-  log_info("the run ended at " + to_string(report));
-  return report;
-}
-
 }  // namespace
 
-RunReport internal::train(const TrainingRun& run,
-                          const std::function<void(MonitoredSession& session)>& body) {
+internal::StartedRun::StartedRun(TrainingRun run)
+    : run_(std::move(run)), scaffold_(scaffold_of(run_)) {
+  if (const auto ranks = RankState::find(run_.graph); ranks && run_.ranks.group)
+    ranks->set_rank(run_.ranks.group->rank(), run_.ranks.group->size());
+  check_rank_options(run_, *scaffold_);
+  attached_.emplace(run_.graph, run_.ranks.group);
+  const std::shared_ptr<GroupRun> group_run = make_group_run(run_);
+  hooks_ = wire_default_hooks(run_, scaffold_, group_run);
+
+  std::unique_ptr<SessionCreator> creator = make_creator(run_, scaffold_, group_run);
+  creator_ = creator.get();
   try {
-    return train_as_rank(run, body);
-  } catch (...) {
-    // Of an error before there is a session, or after it.
-    if (run.ranks.group) run.ranks.group->leave(describe(std::current_exception()));
-    throw;
+    session_ = make_session(run_, std::move(creator), hooks_, group_run);
+  } catch (const CancelledError& error) {
+    if (pending_signal() == 0 || (run_.ranks.group && run_.ranks.group->size() > 1)) throw;
+    report_.stop = {"SignalHook", error.what(), pending_signal()};
   }
+  if (session_) note_start(*session_, *creator_, report_);
+}
+
+internal::StartedRun::~StartedRun() = default;
+
+void internal::StartedRun::note_changed_state() {
+  if (!session_ || session_->current_step() == session_->first_step()) return;
+  for (const HookHandle& hook : hooks_)
+    if (auto* const saver = dynamic_as<CheckpointSaverHook>(&*hook)) saver->note_changed_state();
+}
+
+RunReport internal::StartedRun::finish() {
+  if (session_) {
+    session_->close();
+    note_end(*session_, report_);
+  }
+  report_.signal = pending_signal();
+  report_.saving = saving_of(hooks_);
+  report_.saves = report_.saving.saved;
+  report_.failed_saves = report_.saving.failed;
+  log_info("the run ended at " + to_string(report_));
+  return std::move(report_);
+}
+
+RunReport internal::train(TrainingRun run,
+                          const std::function<void(MonitoredSession& session)>& body) {
+  StartedRun started(std::move(run));
+  if (MonitoredSession* const session = started.session())
+    run_or_abort(*session, [&] { body(*session); });
+  return started.finish();
 }
 
 }  // namespace crochet::inline v0

@@ -12,6 +12,7 @@
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
 #include "crochet/monitor/monitored_session.h"
+#include "crochet/monitor/run_group.h"
 #include "crochet/monitor/scaffold.h"
 
 namespace crochet::inline v0::internal {
@@ -61,7 +62,34 @@ struct TrainingRun {
   bool saves_on_error = false;
 };
 
-// As crochet::train().
-RunReport train(const TrainingRun& run, const std::function<void(MonitoredSession& session)>& body);
+// A run, from its first session to its report. Destroyed without finish(), it counts as failed.
+class StartedRun {
+ public:
+  // Throws: what the constructor of MonitoredSession does.
+  explicit StartedRun(TrainingRun run);
+  ~StartedRun();
+  StartedRun(const StartedRun&) = delete;
+  StartedRun& operator=(const StartedRun&) = delete;
+
+  // Null if a signal ended the run before there was one.
+  MonitoredSession* session() const { return session_.get(); }
+  // The program may have changed its state since the last step: finish() saves it, though that step
+  // may be saved already.
+  void note_changed_state();
+  // Closes the session. Throws: as MonitoredSession::close().
+  RunReport finish();
+
+ private:
+  const TrainingRun run_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  std::optional<AttachedRunGroup> attached_;
+  HookList hooks_;
+  const SessionCreator* creator_ = nullptr;  // The session owns it.
+  RunReport report_;
+  std::unique_ptr<MonitoredSession> session_;
+};
+
+// As crochet::train(). Does not leave the group if it fails.
+RunReport train(TrainingRun run, const std::function<void(MonitoredSession& session)>& body);
 
 }  // namespace crochet::inline v0::internal

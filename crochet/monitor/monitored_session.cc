@@ -515,7 +515,7 @@ void MonitoredSession::release() {
   if (!graph_was_finalized_) graph().unfinalize();
 }
 
-void run_in_scope(MonitoredSession& session, const std::function<void()>& body) {
+void internal::run_or_abort(MonitoredSession& session, const std::function<void()>& body) {
   try {
     body();
   } catch (...) {
@@ -526,6 +526,10 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
       if (!session.stop_request()) session.request_stop("the data ended");
     }
   }
+}
+
+void run_in_scope(MonitoredSession& session, const std::function<void()>& body) {
+  internal::run_or_abort(session, body);
   session.close();
 }
 

@@ -236,4 +236,9 @@ class CROCHET_EXPORT MonitoredSession {
 // usually why the body failed.
 CROCHET_EXPORT void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
 
+namespace internal {
+// The same without the close().
+CROCHET_EXPORT void run_or_abort(MonitoredSession& session, const std::function<void()>& body);
+}  // namespace internal
+
 }  // namespace crochet::inline v0

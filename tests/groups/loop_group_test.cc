@@ -61,6 +61,8 @@ struct Program {
   LoopOptions options;
   int64_t count;
   std::function<LoopAction(Step&)> body = [](Step&) { return LoopAction::kContinue; };
+  // Makes these steps in a loop of its own, or fewer if the run ends earlier.
+  std::optional<int64_t> own_steps = {};
 
   int rank() const { return group.rank(); }
 };
@@ -89,11 +91,18 @@ class LoopGroupTest : public testing::Test {
       try {
         Loop loop(program.options);
         loop.track("count", program.count);
-        outcome.report = loop.run([&](Step& step) {
+        const auto body = [&](Step& step) {
           const LoopAction action = program.body(step);
           ++program.count;
           return action;
-        });
+        };
+        if (program.own_steps) {
+          loop.start();
+          for (int64_t i = 0; i < *program.own_steps; ++i) loop.step(body);
+          outcome.report = loop.finish();
+        } else {
+          outcome.report = loop.run(body);
+        }
       } catch (const RankFailedError& error) {
         outcome.error = fmt::format("{}: {}", code_name(error.code()), error.what());
         outcome.failed_rank = error.rank();
@@ -572,6 +581,34 @@ TEST_F(LoopGroupTest, RestoresAndSavesOutsideOfTheRun) {
 TEST_F(LoopGroupTest, RefusesBadOptions) {
   EXPECT_THROW(Loop({.ranks = {.agree_every_n_steps = 0}}), InvalidArgumentError);
   EXPECT_THROW(Loop({.ranks = {.timeout_secs = 0}}), InvalidArgumentError);
+}
+
+// Loops of the programs' own: start(), step() and finish().
+TEST_F(LoopGroupTest, OwnLoopsEndTogether) {
+  for (const Outcome& each : run(3, 100, [](Program& program) { program.own_steps = 7; })) {
+    EXPECT_EQ(each.error, "");
+    EXPECT_EQ(each.report->last_step, 7);
+    EXPECT_EQ(each.report->stop.reason, "its loop ended");
+  }
+  for (const Outcome& each : run(3, 100, [](Program& program) {
+         program.own_steps = 20;
+         if (program.rank() == 1)
+           program.body = [](Step& step) {
+             return step.number() == 12 ? LoopAction::kStop : LoopAction::kContinue;
+           };
+       })) {
+    EXPECT_EQ(each.error, "");
+    EXPECT_EQ(each.report->first_step, 7);
+    EXPECT_EQ(each.report->last_step, 12);
+  }
+}
+
+TEST_F(LoopGroupTest, OwnLoopsOfDifferentLengthsAreAnError) {
+  const std::vector<Outcome> outcomes =
+      run(3, 100, [](Program& program) { program.own_steps = program.rank() == 0 ? 5 : 8; });
+  for (const Outcome& each : outcomes)
+    EXPECT_THAT(each.error, AllOf(HasSubstr("has completed step 6, rank 0 ends at step 5"),
+                                  HasSubstr("its loop ended")));
 }
 
 }  // namespace

@@ -75,6 +75,9 @@ class Batches : public EpochOrder {
     return std::move(*static_cast<Batch*>(batch.get()));
   }
 
+  // See Epochs.
+  RestOfEpoch<Batches> rest_of_epoch() { return RestOfEpoch<Batches>(*this); }
+
   // As EpochOrder::restore().
   void restore(const TensorMap& state) {
     EpochOrder::restore(state);

@@ -70,6 +70,16 @@ TEST(BatchesTest, ContinueAtTheBatchThatWasNotTaken) {
   }
 }
 
+TEST(BatchesTest, HaveARest) {
+  libtorch::Batches batches(Indices(7), {.batch_size = 3, .shuffle = false});
+  batches.next();
+  std::vector<size_t> rest;
+  while (batches.completed() < 2)
+    for (const std::vector<size_t>& batch : batches.rest_of_epoch())
+      rest.insert(rest.end(), batch.begin(), batch.end());
+  EXPECT_THAT(rest, ElementsAre(3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6));
+}
+
 TEST(BatchesTest, EndAfterTheLastEpoch) {
   libtorch::Batches batches(Indices(4), {.batch_size = 3, .num_epochs = 2});
   EXPECT_EQ(next_batches(batches, 4).size(), 8U);

@@ -8,7 +8,8 @@
 #include <type_traits>
 
 #include "crochet/base/export.h"
-#include "crochet/libtorch/tensor.h"  // Values and curves of a loop may be tensors.
+#include "crochet/libtorch/batches.h"  // What usual programs track.
+#include "crochet/libtorch/tensor.h"   // Values and curves of a loop may be tensors.
 #include "crochet/libtorch/track.h"
 #include "crochet/loop/loop.h"
 

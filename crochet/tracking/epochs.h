@@ -141,6 +141,42 @@ class EpochBatch {
   int64_t size_;
 };
 
+// The batches of an Epochs, or of what has next() and at_end() like it, from the next one to the
+// last one of its epoch. Each is made when the program's loop comes to it.
+template <typename Source>
+class RestOfEpoch {
+ public:
+  using Batch = decltype(std::declval<Source&>().next());
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using difference_type = std::ptrdiff_t;
+    using value_type = Batch;
+
+    explicit Iterator(Source& source) : source_(&source), batch_(source.next()) {}
+    Batch& operator*() { return *batch_; }
+    Iterator& operator++() {
+      batch_.reset();
+      if (!source_->at_end()) batch_.emplace(source_->next());
+      return *this;
+    }
+    bool operator==(std::default_sentinel_t) const { return !batch_; }
+
+   private:
+    Source* source_;
+    std::optional<Batch> batch_;
+  };
+
+  explicit RestOfEpoch(Source& source) : source_(&source) {}
+  // Throws: as next().
+  Iterator begin() const { return Iterator(*source_); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  Source* source_;
+};
+
 namespace internal {
 
 template <typename T>
@@ -179,6 +215,12 @@ class Epochs : public EpochOrder {
   // The next batch, which may be the first one of the next epoch. Throws: as next_batch(), before
   // it changes anything: an OutOfRangeError ends a loop's run cleanly.
   EpochBatch<Data> next() { return {*this, data_, next_batch(num_elements())}; }
+  // For a loop of the program's own. After the end of an epoch these are the batches of the next
+  // one, and after a restore in the middle of an epoch those that are left:
+  //
+  //   while (epochs.completed() < 10)
+  //     for (const auto& batch : epochs.rest_of_epoch()) ...
+  RestOfEpoch<Epochs> rest_of_epoch() { return RestOfEpoch<Epochs>(*this); }
 
  private:
   int64_t num_elements() const {

@@ -284,5 +284,33 @@ TEST(EpochsTest, RejectsStatesThatItCannotHaveSaved) {
   rejects("size", Tensor::scalar<int64_t>(0));
 }
 
+// Of the epoch in which a restore leaves them, or of the next one.
+TEST(EpochsTest, HaveARest) {
+  const auto places_of_rest = [](auto& epochs) {
+    std::vector<int64_t> places;
+    for (const auto& batch : epochs.rest_of_epoch())
+      for (const int64_t place : batch) places.push_back(place);
+    return places;
+  };
+  Epochs epochs(7, {.batch_size = 3, .shuffle = false, .num_epochs = 2});
+  epochs.next();
+  Epochs restored(7, {.batch_size = 3, .shuffle = false});
+  restored.restore(epochs.save());
+  EXPECT_THAT(places_of_rest(restored), testing::ElementsAre(3, 4, 5, 6));
+  EXPECT_THAT(places_of_rest(epochs), testing::ElementsAre(3, 4, 5, 6));
+  EXPECT_EQ(epochs.completed(), 1);
+  EXPECT_THAT(places_of_rest(epochs), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(epochs.completed(), 2);
+  EXPECT_THROW(places_of_rest(epochs), OutOfRangeError);
+}
+
+// A loop that is left has taken only the batches to which it came.
+TEST(EpochsTest, MakeABatchOfTheRestWhenTheLoopComesToIt) {
+  Epochs epochs(7, {.batch_size = 3, .shuffle = false});
+  for (const auto& batch : epochs.rest_of_epoch())
+    if (batch[0] == 3) break;
+  EXPECT_EQ(epochs.next()[0], 6);
+}
+
 }  // namespace
 }  // namespace crochet

@@ -74,10 +74,10 @@ TEST(JoinGroupTest, NamesTheVariableThatIsMissing) {
 
 TEST(JoinGroupTest, NamesTheAddressThatIsOutOfReach) {
   const uint16_t port = free_port();
-  EXPECT_THAT([&] { join_group(environment_of(1, 2, port), {.connect_timeout_secs = 0.2}); },
+  EXPECT_THAT([&] { join_group(environment_of(1, 2, port), {.connect_timeout_secs = 0.5}); },
               ThrowsMessage<UnavailableError>(
                   AllOf(HasSubstr("rank 1 of 2: cannot reach rank 0 at " + at(port)),
-                        HasSubstr("0.2 s"), HasSubstr("refused"))));
+                        HasSubstr("0.5 s"), HasSubstr("refused"))));
 }
 
 TEST(JoinGroupTest, NamesAHostThatIsUnknown) {

@@ -21,6 +21,8 @@ namespace {
 
 // For one of several addresses, of which some may lead nowhere.
 constexpr double kAttemptSecs = 2;
+// An attempt that is made as the whole limit ends: what an earlier one found is the reason.
+constexpr double kNoTimeSecs = 0.1;
 // For the question who has the port.
 constexpr double kQuestionSecs = 2;
 // The first message of another program may have any length.
@@ -71,12 +73,13 @@ class Attempts {
   std::optional<Reached> try_all(WaitLimit& limit) {
     for (const Address& address : addresses_) {
       WaitLimit attempt(limit, attempt_secs(limit));
+      const bool had_time = to_seconds(attempt.rest()) > kNoTimeSecs;
       try {
         if (std::optional<Reached> reached = try_one(address, attempt)) return reached;
       } catch (const UnavailableError& error) {
         last_error_ = fmt::format("{}: {}", address.text(), error.what());
       } catch (const DeadlineExceededError& error) {
-        last_error_ = error.what();
+        if (last_error_.empty() || had_time) last_error_ = error.what();
       } catch (const DataLossError&) {
         last_error_ = fmt::format("{}: another program answers there", address.text());
       }

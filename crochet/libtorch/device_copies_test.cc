@@ -22,8 +22,10 @@
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/copies/graph_fences.h"
+#include "crochet/copies/guard.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/fake_device.h"
@@ -478,6 +480,26 @@ TEST_F(OneDeviceCopyTest, GuardsNothingOnceItIsMade) {
   const int64_t num_blocks = FakeDevice::num_blocks();
   tensor.add_(1);
   EXPECT_EQ(FakeDevice::num_blocks(), num_blocks);
+}
+
+// Nothing to guard, and nothing to end.
+class EndedGuard final : public copies::Guard {
+ public:
+  void drain() noexcept override {}
+  bool may_settle() noexcept override { return true; }
+  bool settle(EndedBy) noexcept override { return true; }
+};
+
+TEST_F(OneDeviceCopyTest, IsGuardedThoughAnotherGuardOfTheGraphHasEnded) {
+  FakeDevice::set_order(Order::kPoolLate);
+  CapturedState state = begin();
+  graph.fences().add(
+      std::make_shared<PerProcess<copies::Guard>>([] { return std::make_unique<EndedGuard>(); }));
+  graph.fences().settle();
+  tensor.add_(1);
+  FakeDevice::finish();
+  wait(state);
+  EXPECT_EQ(values(state), std::vector<float>(3, 7));
 }
 
 TEST_F(OneDeviceCopyTest, MayBeOneOfSeveralOfTheSameTensor) {

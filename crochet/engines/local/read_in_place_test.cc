@@ -152,10 +152,12 @@ TEST_F(WriteFenceTest, CopiesFromTheBeginningAfterASaveThatDidNotEndBeforeTheWri
   EXPECT_FALSE(copies_at_once());
   write(array, 2);
   EXPECT_TRUE(copies_at_once());
-  write(array, 3);
-  EXPECT_TRUE(copies_at_once());
+  for (const int64_t value : {3, 4, 5}) {
+    write(array, value);
+    EXPECT_TRUE(copies_at_once());
+  }
   held.reset();
-  write(array, 4);
+  write(array, 6);
   EXPECT_FALSE(copies_at_once());
   held.reset();
   EXPECT_FALSE(copies_at_once());

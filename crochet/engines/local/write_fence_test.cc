@@ -234,6 +234,49 @@ TEST_F(WriteFenceTest, IsLoweredByARunOfTheThreadThatTookTheSnapshot) {
   EXPECT_TRUE(fence_->was_called_here());
 }
 
+TEST_F(WriteFenceTest, StaysRaisedThoughAnotherMayBeLowered) {
+  add(kSmall);
+  const auto other = std::make_shared<RecordingFence>();
+  other->on_copy = [](const ArrayView&) {};
+  Numbers array(kSmall, 1);
+  variables_.push_back(
+      graph_.borrow("other", {.view = [&array] { return view_of(array); }, .fence = other}));
+  const Snapshot held = snapshot();
+  other->before_write(array);
+  session().run(step_);
+  EXPECT_THAT(other->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+}
+
+TEST_F(WriteFenceTest, IsNotReliedOnAfterAWriteThatWasNotAnnounced) {
+  add(kSmall);
+  fence_->note_unannounced_write();
+  const Snapshot copied = snapshot();
+  EXPECT_THAT(fence_->calls(), testing::IsEmpty());
+  EXPECT_TRUE(has_all(copied.tensors()[0].tensor, 1));
+}
+
+// The array is the middle third of some memory.
+TEST_F(WriteFenceTest, GuardsTheFirstAndTheLastByteOfAnArrayAndNoOther) {
+  const NoThreads none;
+  Numbers memory(3 * kSmall, 1);
+  add_view([&memory] {
+    return ArrayView{.dtype = DType::kInt64,
+                     .shape = {static_cast<int64_t>(kSmall)},
+                     .data = reinterpret_cast<std::byte*>(memory.data() + kSmall)};
+  });
+  constexpr size_t kThird = kSmall * sizeof(int64_t);
+  for (const auto& [place, is_inside] : std::vector<std::pair<size_t, bool>>{
+           {kThird - 1, false}, {kThird, true}, {2 * kThird - 1, true}, {2 * kThird, false}}) {
+    snapshot();  // It ends without a write, so the next one is not copied from its beginning.
+    copied_here_.clear();
+    const Snapshot held = snapshot();
+    const auto* const byte = reinterpret_cast<const std::byte*>(memory.data()) + place;
+    static_cast<WriteFence&>(*fence_).before_write(byte, byte + 1);
+    EXPECT_EQ(!copied_here_.empty(), is_inside) << place;
+  }
+}
+
 TEST_F(WriteFenceTest, StaysRaisedFromOneSnapshotToTheNext) {
   add(kSmall);
   gate_.open();

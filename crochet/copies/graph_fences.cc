@@ -52,24 +52,20 @@ std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arra
                                                                const SharedCopier& copier) {
   std::vector<std::shared_ptr<PendingCopies>> pending;
   for (auto& [fence, guarded] : arrays) {
-    keep({fence, &fence->state_});
+    add({fence, &fence->state_});  // Before: a fence that is raised is lowered some time.
     FenceState& state = fence->state();
     const auto batch = std::make_shared<CopyOnWriteBatch>(fence, std::move(guarded), copier);
     pending.push_back(std::make_shared<GuardedCopies>(state, batch));
     state.start(batch);
-    any_watches_ = true;
+    any_watches_ = true;  // Another thread may have settled meanwhile.
   }
   return pending;
 }
 
 void GraphFences::add(std::shared_ptr<PerProcess<Guard>> guard) {
-  keep(std::move(guard));
-  any_watches_ = true;
-}
-
-void GraphFences::keep(std::shared_ptr<PerProcess<Guard>> guard) {
   const std::lock_guard lock(mutex_);
   if (std::ranges::find(guards_, guard) == guards_.end()) guards_.push_back(std::move(guard));
+  any_watches_ = true;
 }
 
 void GraphFences::settle_watching() {

@@ -58,7 +58,6 @@ class CROCHET_EXPORT GraphFences {
   void close();
 
  private:
-  void keep(std::shared_ptr<PerProcess<Guard>> guard);
   void settle_watching();
   // Calls `visit` with each guard, without the mutex. Allocates nothing: the end of a graph cannot
   // fail.

@@ -594,7 +594,7 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   });
 }
 
-int64_t Loop::start() {
+int64_t Loop::start_steps() {
   check_not_run("start");
   return as_rank([this] {
     start_run("start", nullptr, nullptr);
@@ -622,13 +622,13 @@ bool Loop::make_step(const Callable& body) {
     within_run("step",
                [this] { internal::run_or_abort(*session_, [this] { session_->run(train_); }); });
     // Now: what the program's loops still count as they end is not of this step.
-    if (session_->should_stop()) ended_ = std::make_shared<RunReport>(finish_run("step"));
+    if (session_->should_stop()) ended_ = finish_run("step");
   });
   return session_ != nullptr;
 }
 
 RunReport Loop::finish() {
-  if (ended_) return std::move(*std::exchange(ended_, nullptr));
+  if (ended_) return *std::exchange(ended_, std::nullopt);
   check_started("finish");
   return as_rank([this] {
     if (session_ != nullptr && !session_->stop_request())

@@ -234,7 +234,10 @@ class CROCHET_EXPORT Loop {
 
   // Restores the newest checkpoint, or what RestoreOptions::from names, and calls hooks. Returns
   // the step from which the run continues.
-  int64_t start();
+  int64_t start() {
+    warn_of_fast_math();
+    return start_steps();
+  }
   // True once the run is to end: no step is made any more.
   bool should_stop() const;
   // Makes a step, with the hooks around it. False once the run has ended; then it does nothing, so
@@ -340,6 +343,7 @@ class CROCHET_EXPORT Loop {
   void restore_as_chosen(const std::string& prefix, bool is_own);
   void note_restored(Session& session, RestoreReport report, bool is_own);
   RunReport run_steps(const Callable& compute, const Callable& update);
+  int64_t start_steps();
   bool make_step(const Callable& body);
   void check_started(const char* what) const;
   // The beginning and the end of a run, for each public function that has one.
@@ -366,7 +370,7 @@ class CROCHET_EXPORT Loop {
   const Callable* compute_ = nullptr;
   const Callable* update_ = nullptr;
   Operation train_;                                // A step.
-  std::shared_ptr<RunReport> ended_;               // By step(), for finish().
+  std::optional<RunReport> ended_;                 // By step(), for finish().
   std::shared_ptr<internal::StartedRun> started_;  // From the start of a run to its end.
   MonitoredSession* session_ = nullptr;            // Of the run, once it has one.
   int64_t calls_after_stop_ = 0;                   // Of step().

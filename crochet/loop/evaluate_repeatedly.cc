@@ -35,11 +35,11 @@ class CheckpointSessionCreator final : public SessionCreator {
 
   Graph& graph() const override { return graph_; }
 
-  std::unique_ptr<Session> create_session() override {
+  CreatedSession create_session() override {
     scaffold_->finalize(graph_);
-    std::unique_ptr<Session> session = graph_.new_session(master_);
+    CreatedSession created{graph_.new_session(master_)};
     try {
-      scaffold_->saver->restore(*session, prefix_);
+      created.restored = scaffold_->saver->restore(*created.session, prefix_);
     } catch (const DataLossError&) {
       is_lost_ = true;
       throw;
@@ -48,7 +48,7 @@ class CheckpointSessionCreator final : public SessionCreator {
       is_lost_ = !checkpoint_exists(scaffold_->saver->files(), prefix_);
       throw;
     }
-    return session;
+    return created;
   }
 
  private:

@@ -15,17 +15,17 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/group/message_bytes.h"
 #include "crochet/hooks/internal/rank_saves.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/loop/average.h"
-#include "crochet/loop/group_restore.h"
 #include "crochet/loop/option_checks.h"
 #include "crochet/loop/rank_shards.h"
 #include "crochet/loop/rehearsed_steps.h"
 #include "crochet/loop/restore_advice.h"
+#include "crochet/loop/restore_purpose.h"
 #include "crochet/loop/restoring.h"
+#include "crochet/loop/run_restore.h"
 #include "crochet/loop/training_run.h"
 #include "crochet/monitor/internal/group_run.h"
 #include "crochet/session/held_generators.h"
@@ -35,18 +35,6 @@
 
 namespace crochet::inline v0 {
 namespace {
-
-// The user's memory cannot be initialised again: a recovery needs a checkpoint.
-std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
-                                     const std::string& basename) {
-  return [&files = saver.files(), directory, basename, second = saver.fallback_dir()] {
-    const auto holds_one = [&](const std::string& where) {
-      return !where.empty() && files.exists(where) &&
-             !list_checkpoints(files, where, basename).empty();
-    };
-    return holds_one(directory) || holds_one(second);
-  };
-}
 
 // Records which function of a loop is being called.
 class Within {
@@ -130,11 +118,8 @@ class Loop::OwnHook final : public SessionRunHook {
     state["end"] = std::make_shared<EndState>(*this);
     return state;
   }
-  // Another run's end, from which this one starts, is not its own.
   std::optional<StopRequest> finished() const override {
-    const bool is_own = loop_.restored_ ? loop_.restored_->is_own : !loop_.started_from_;
-    if (end_.empty() || !is_own) return std::nullopt;
-    return end_by_body(end_);
+    return end_.empty() ? std::nullopt : std::optional(end_by_body(end_));
   }
   std::string name() const override { return "Loop"; }
   static StopRequest end_by_body(std::string reason) {
@@ -157,7 +142,9 @@ class Loop::OwnHook final : public SessionRunHook {
     }
     void restore_parts(const StoredParts&, PartValues& values) override {
       hook_.end_.clear();
-      if (values.parts().find(kReason) != nullptr)
+      // Another run's end, from which this one starts, is not its own.
+      const bool is_own = internal::RestorePurpose::of(hook_.loop_.graph_)->is_own_run;
+      if (is_own && values.parts().find(kReason) != nullptr)
         values.read_later(kReason, [this](PartValue& value) {
           const Tensor reason = value.read();
           hook_.end_ = reason.strings()[0];
@@ -219,16 +206,6 @@ void Loop::set_up() {
         internal::saver_options(options_.checkpoint, options_.files, options_.clock),
         internal::for_saver(options_.restore));
   });
-  if (!options_.restore.from.empty())
-    scaffold_->init_fn = [this](Session& session) {
-      RestoreOptions restore = options_.restore;
-      if (!is_chief()) {  // The chief has chosen.
-        restore.from = chosen_from_;
-        restore.which = Checkpoint::newest();
-      }
-      started_from_ = internal::restore_from(session, restore, options_.files);
-      chosen_from_ = started_from_->prefix;
-    };
   graph_.set_copy_threads(options_.checkpoint.copy_threads);
   graph_.set_checks_snapshots(options_.debug.check_torn_snapshots);
 }
@@ -242,24 +219,24 @@ Loop::~Loop() {
 }
 
 internal::TrainingRun Loop::training_run() {
-  const CheckpointOptions& checkpoint = options_.checkpoint;
+  // The user's memory cannot be initialised again: a recovery needs a checkpoint.
+  std::function<bool()> can_recover;
+  if (is_chief()) can_recover = [restore = run_restore()] { return restore.has_checkpoint(); };
   return {.graph = graph_,
-          .checkpoint = checkpoint,
+          .checkpoint = options_.checkpoint,
           .summaries = options_.summaries,
           .has_last_summaries = true,
           .ranks = options_.ranks,
           .scaffold = scaffold_,
           .hooks = options_.hooks,
           .max_recoveries = options_.max_recoveries,
-          .can_recover =
-              is_chief() ? has_checkpoint(*scaffold_->saver, checkpoint.dir, checkpoint.basename)
-                         : std::function<bool()>(),
+          .can_recover = std::move(can_recover),
+          .restore = options_.restore,
           .ending = options_.ending,
           .files = options_.files,
           .clock = options_.clock,
           .early = restored_.get(),
           .steps_per_run = 1,
-          .chosen_from = &chosen_from_,
           .saves_on_error = true};
 }
 
@@ -294,83 +271,38 @@ void Loop::add_hook(HookHandle hook) {
 
 bool Loop::is_chief() const { return !options_.ranks.group || options_.ranks.group->is_chief(); }
 
+internal::RunRestore Loop::run_restore() const {
+  return {scaffold_, options_.checkpoint, options_.restore};
+}
+
+// Null if the loop runs alone.
+std::shared_ptr<internal::GroupRun> Loop::group_run() const {
+  const RankOptions& ranks = options_.ranks;
+  return ranks.group ? std::make_shared<internal::GroupRun>(ranks.group, 1, ranks.timeout_secs)
+                     : nullptr;
+}
+
 int64_t Loop::restore() {
   check_not_run("restore");
   const Within within(within_, "restore");
-  if (!options_.ranks.group) return restore_alone();
-  return with_group([this](Group& group) {
-    while (!restore_in(group)) {
-    }
-    return step_to_save_.value_or(0);
+  return as_rank([this] {
+    const auto create = [this](const internal::RestoreSession& restore) {
+      CreatedSession created{graph_.new_session("")};
+      created.restored = restore(*created.session, {});
+      return created;
+    };
+    internal::StartedSession started;
+    internal::with_advice({.options = options_.restore, .graph = graph_},
+                          [&] { started = run_restore().start(group_run().get(), create); });
+    restored_.reset();
+    step_to_save_.reset();
+    auto& [created, is_own] = started;
+    if (!created.restored) return int64_t{0};
+    restored_ = std::make_shared<internal::EarlyRestore>(
+        internal::EarlyRestore{*std::move(created.restored), is_own, tracked_names()});
+    step_to_save_ = read_global_step(*created.session);
+    return *step_to_save_;
   });
-}
-
-bool Loop::restore_in(Group& group) {
-  restored_.reset();
-  scaffold_->saver->hold_unused(true);
-  if (is_chief()) restore_alone();
-  internal::MessageWriter writer;
-  writer.text(restored_ ? restored_->report.prefix : "");
-  writer.number(restored_ && restored_->is_own ? 1 : 0);
-  const std::string chosen = group.broadcast(writer.take(), 0, options_.ranks.timeout_secs);
-  internal::MessageReader reader(chosen);
-  const std::string prefix(reader.text());
-  const bool is_own = reader.number() == 1;
-  std::string damage;
-  try {
-    if (!is_chief() && !prefix.empty()) restore_as_chosen(prefix, is_own);
-  } catch (const DataLossError& error) {
-    if (!is_own) throw;
-    damage = error.what();
-  }
-  const auto found = internal::damage_in_any(group, damage, options_.ranks.timeout_secs);
-  if (found)
-    scaffold_->saver->refuse(prefix, *found);
-  else
-    scaffold_->saver->hold_unused(false);
-  return !found;
-}
-
-void Loop::restore_as_chosen(const std::string& prefix, bool is_own) {
-  const std::unique_ptr<Session> session = graph_.new_session("");
-  RestoreReport report;
-  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    if (is_own) {
-      report = scaffold_->saver->resume(*session, prefix);
-    } else {
-      RestoreOptions restore = options_.restore;
-      restore.from = prefix;
-      restore.which = Checkpoint::newest();
-      report = internal::restore_from(*session, restore, options_.files);
-    }
-  });
-  note_restored(*session, std::move(report), is_own);
-}
-
-int64_t Loop::restore_alone() {
-  const std::unique_ptr<Session> session = graph_.new_session("");
-  RestoreReport report;
-  bool is_own = false;
-  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    if (!options_.checkpoint.dir.empty())
-      scaffold_->saver->restore_newest(*session, options_.checkpoint.dir,
-                                       options_.checkpoint.basename, &report);
-    is_own = !report.prefix.empty();
-    if (!is_own && !options_.restore.from.empty())
-      report = internal::restore_from(*session, options_.restore, options_.files);
-  });
-  if (report.prefix.empty()) return 0;
-  note_restored(*session, std::move(report), is_own);
-  return *step_to_save_;
-}
-
-void Loop::note_restored(Session& session, RestoreReport report, bool is_own) {
-  step_to_save_ = read_global_step(session);
-  restored_ =
-      std::make_shared<internal::EarlyRestore>(internal::EarlyRestore{.report = std::move(report),
-                                                                      .names = tracked_names(),
-                                                                      .options = options_.restore,
-                                                                      .is_own = is_own});
 }
 
 std::set<std::string, std::less<>> Loop::tracked_names() const {
@@ -392,8 +324,7 @@ std::string Loop::save() {
       group.barrier(timeout_secs);  // The others look for checkpoints before there is a new one.
       internal::check_shards(graph_, &group, timeout_secs);
       const std::unique_ptr<Session> session = graph_.new_session("");
-      internal::RankSaves saves(
-          graph_, std::make_shared<internal::GroupRun>(options_.ranks.group, 1, timeout_secs));
+      internal::RankSaves saves(graph_, group_run());
       if (is_chief()) prefix = save_alone();
       saves.meet(*session, *scaffold_->saver, step_to_save_.value_or(0));
       saves.finish();
@@ -693,7 +624,6 @@ RunReport Loop::finish_run(const char* function) {
   report.skipped_steps = skipped_steps_;
   if (const internal::EpochProgress epochs = internal::tracked_epochs(graph_))
     report.epochs = epochs();
-  if (!report.restore) report.restore = std::move(started_from_);
   report.resumed_from.reset();  // Unless the step was among the restored values.
   if (report.restore && std::ranges::count(report.restore->restored, global_step_.name()) > 0)
     report.resumed_from = report.first_step;

@@ -25,6 +25,8 @@ namespace crochet::inline v0 {
 
 namespace internal {
 class Average;
+class GroupRun;
+class RunRestore;
 class StartedRun;
 struct EarlyRestore;
 struct TrainingRun;
@@ -334,14 +336,11 @@ class CROCHET_EXPORT Loop {
   // The same for what is the same without a group.
   template <typename Call>
   std::invoke_result_t<Call&> as_rank(Call call);
-  // The public functions without a group, or as the chief.
-  int64_t restore_alone();
-  // False if a rank found the checkpoint that the chief chose damaged.
-  bool restore_in(Group& group);
+  internal::RunRestore run_restore() const;
+  // For restore() and save(); null without a group.
+  std::shared_ptr<internal::GroupRun> group_run() const;
+  // save() without a group, or as the chief.
   std::string save_alone();
-  // Restores the checkpoint that the chief chose.
-  void restore_as_chosen(const std::string& prefix, bool is_own);
-  void note_restored(Session& session, RestoreReport report, bool is_own);
   RunReport run_steps(const Callable& compute, const Callable& update);
   int64_t start_steps();
   bool make_step(const Callable& body);
@@ -376,8 +375,6 @@ class CROCHET_EXPORT Loop {
   int64_t calls_after_stop_ = 0;                   // Of step().
   std::optional<int64_t> step_to_save_;            // After restore(), or a run that did not fail.
   std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
-  std::optional<RestoreReport> started_from_;               // By run(), RestoreOptions::from.
-  std::string chosen_from_;  // With a group: the chief's, for started_from_.
   bool has_run_ = false;
   bool rehearsal_is_due_ = false;
   bool is_rehearsing_ = false;

@@ -13,6 +13,7 @@ namespace crochet::inline v0::internal {
 // something else: by load(), an Evaluator, or a new training with RestoreOptions::only.
 struct RestorePurpose {
   bool is_same_training = true;
+  bool is_own_run = true;  // False while a checkpoint of another run is restored.
 
   static std::shared_ptr<RestorePurpose> of(Graph& graph) {
     if (const auto attached = graph.attached<RestorePurpose>(); !attached.empty())

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/loop/restore_purpose.h"
@@ -12,22 +11,22 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-// While it lives, a restore that selects some values begins another training with them.
-class NewTraining {
+// While it lives, the checkpoint of another run is restored; if only some values are selected, they
+// begin another training.
+class OtherRun {
  public:
-  NewTraining(const Graph& graph, bool is_new) {
-    if (is_new) purposes_ = graph.attached<RestorePurpose>();
-    std::erase_if(purposes_, [](const auto& each) { return !each->is_same_training; });
-    for (const auto& each : purposes_) each->is_same_training = false;
+  OtherRun(Graph& graph, bool is_new_training)
+      : purpose_(RestorePurpose::of(graph)), before_(*purpose_) {
+    purpose_->is_own_run = false;
+    if (is_new_training) purpose_->is_same_training = false;
   }
-  ~NewTraining() {
-    for (const auto& each : purposes_) each->is_same_training = true;
-  }
-  NewTraining(const NewTraining&) = delete;
-  NewTraining& operator=(const NewTraining&) = delete;
+  ~OtherRun() { *purpose_ = before_; }
+  OtherRun(const OtherRun&) = delete;
+  OtherRun& operator=(const OtherRun&) = delete;
 
  private:
-  std::vector<std::shared_ptr<RestorePurpose>> purposes_;
+  const std::shared_ptr<RestorePurpose> purpose_;
+  const RestorePurpose before_;
 };
 
 }  // namespace
@@ -46,13 +45,15 @@ SaverOptions saver_options(const CheckpointOptions& checkpoint, FileSystem* file
   return saver;
 }
 
-RestoreReport restore_from(Session& session, const RestoreOptions& options, FileSystem* files) {
-  SaverOptions saver_options{.write_state = false, .files = files};
-  if (!options.only.is_all())
-    saver_options.filter = [only = options.only](std::string_view name) {
-      return only.match(std::string(name));
+RestoreReport restore_from(Session& session, const RestoreOptions& options, FileSystem* files,
+                           const std::function<bool(std::string_view name)>& is_left) {
+  SaverOptions saver_options{
+      .write_state = false, .allow_empty = static_cast<bool>(is_left), .files = files};
+  if (!options.only.is_all() || is_left)
+    saver_options.filter = [only = options.only, is_left](std::string_view name) {
+      return only.match(std::string(name)) && (!is_left || is_left(name));
     };
-  const NewTraining new_training(session.graph(), !options.only.is_all());
+  const OtherRun other_run(session.graph(), !options.only.is_all());
   Saver saver(std::move(saver_options), for_saver(options));
   return saver.restore(session, chosen_checkpoint(saver.files(), options.from, options.which));
 }

@@ -9,15 +9,12 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
-#include "crochet/group/message_bytes.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/loop/default_hooks.h"
-#include "crochet/loop/group_restore.h"
 #include "crochet/loop/rank_shards.h"
 #include "crochet/loop/restoring.h"
 #include "crochet/monitor/internal/group_run.h"
 #include "crochet/monitor/run_group.h"
-#include "crochet/session/nested_names.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
@@ -35,138 +32,46 @@ std::shared_ptr<Scaffold> scaffold_of(const TrainingRun& run) {
   return scaffold;
 }
 
-// Creates the first session of a run that continues from an early restore. Later sessions, those of
-// recoveries, are created by `later`.
-class ContinuedSessionCreator final : public SessionCreator {
+// Creates the sessions of a run, each restored.
+class RunSessionCreator final : public SessionCreator {
  public:
-  // Requires: `early` outlives this; the scaffold has a saver.
-  ContinuedSessionCreator(const internal::EarlyRestore& early, std::shared_ptr<Scaffold> scaffold,
-                          std::unique_ptr<SessionCreator> later)
-      : early_(early), scaffold_(std::move(scaffold)), later_(std::move(later)) {}
-
-  Graph& graph() const override { return later_->graph(); }
-
-  // Throws: as Saver::restore does.
-  std::unique_ptr<Session> create_session() override {
-    std::unique_ptr<Session> session =
-        num_sessions_ == 0 ? continued_session() : later_->create_session();
-    ++num_sessions_;
-    return session;
-  }
-
-  std::optional<RestoreReport> restore_report() const override {
-    return num_sessions_ == 1 ? early_.report : later_->restore_report();
-  }
-
- private:
-  std::unique_ptr<Session> continued_session() {
-    scaffold_->finalize(graph());
-    std::unique_ptr<Session> session = graph().new_session("");
-    SaverOptions rest{.filter = [this](std::string_view name) { return is_rest(name); },
-                      .write_state = false,
-                      .allow_empty = true,
-                      .files = &scaffold_->saver->files(),
-                      .clock = &scaffold_->saver->clock()};
-    Saver saver(std::move(rest), internal::for_saver(early_.options));
-    if (early_.is_own)
-      saver.resume(*session, early_.report.prefix);
-    else
-      saver.restore(*session, early_.report.prefix);
-    scaffold_->saver->set_unused_aside();  // The hooks hold the lock now.
-    log_info(fmt::format("the run continues from {}, which was restored before it",
-                         early_.report.prefix));
-    return session;
-  }
-
-  bool is_rest(std::string_view name) const {
-    if (!early_.is_own && !early_.options.only.match(std::string(name))) return false;
-    // A part of a value that was restored has a name beneath the value's.
-    return !internal::is_any_at_or_above(
-        name, [this](std::string_view owner) { return early_.names.contains(owner); });
-  }
-
-  const internal::EarlyRestore& early_;
-  const std::shared_ptr<Scaffold> scaffold_;
-  const std::unique_ptr<SessionCreator> later_;
-  int num_sessions_ = 0;
-};
-
-// Creates the sessions of a rank: the chief's as if it were alone, and those of the others from the
-// checkpoint that the chief restored.
-class GroupSessionCreator final : public SessionCreator {
- public:
-  // Requires: `chosen_from`, unless null, outlives this.
-  GroupSessionCreator(Graph& graph, ChiefSessionCreatorOptions options,
-                      std::shared_ptr<internal::GroupRun> run, std::string* chosen_from)
+  // Requires: `early`, unless null, outlives the first session.
+  RunSessionCreator(Graph& graph, ChiefSessionCreatorOptions options, internal::RunRestore restore,
+                    std::shared_ptr<internal::GroupRun> group_run,
+                    const internal::EarlyRestore* early)
       : graph_(graph),
         options_(std::move(options)),
-        run_(std::move(run)),
-        chosen_from_(chosen_from) {}
+        restore_(std::move(restore)),
+        group_run_(std::move(group_run)),
+        early_(early) {}
 
   Graph& graph() const override { return graph_; }
 
-  // If a rank finds the chosen checkpoint damaged, of which it may read other bytes than the chief,
-  // the chief chooses another one.
-  // Throws: as the chief's creator, and as GroupRun::choose.
-  std::unique_ptr<Session> create_session() override {
-    Saver& saver = *options_.scaffold->saver;
-    while (true) {
-      std::unique_ptr<Session> session;
-      saver.hold_unused(true);
-      const std::string chosen = run_->choose([&] {
-        session = create(options_);
-        const std::optional<RestoreReport> report = creator_->restore_report();
-        return internal::MessageWriter()
-            .text(report ? report->prefix : "")
-            .text(chosen_from_ != nullptr ? *chosen_from_ : "")
-            .take();
-      });
-      internal::MessageReader reader(chosen);
-      const std::string prefix(reader.text());
-      std::string damage;
-      if (!session) {
-        if (chosen_from_ != nullptr) *chosen_from_ = reader.text();
-        session = create_from(prefix, damage);
-      }
-      const auto found = internal::damage_in_any(run_->group(), damage, run_->timeout_secs());
-      if (!found) {
-        saver.hold_unused(false);
-        return session;
-      }
-      if (session) session->close();
-      saver.refuse(prefix, *found);
+  // Throws: as ChiefSessionCreator and RunRestore do.
+  CreatedSession create_session() override {
+    const auto create = [this](const internal::RestoreSession& restore) {
+      ChiefSessionCreatorOptions options = options_;
+      options.restore = restore;
+      return ChiefSessionCreator(graph_, std::move(options)).create_session();
+    };
+    CreatedSession created;
+    if (early_ != nullptr) {
+      created = create(
+          [this](Session& session, const auto&) { return restore_.finish(session, *early_); });
+      early_ = nullptr;
+    } else {
+      created = restore_.start(group_run_.get(), create).created;
+      if (created.restored) log_info(fmt::format("restored {}", created.restored->prefix));
     }
-  }
-
-  std::optional<RestoreReport> restore_report() const override {
-    return creator_ ? creator_->restore_report() : std::nullopt;
+    return created;
   }
 
  private:
-  // Null, with the reason, if that checkpoint is damaged.
-  std::unique_ptr<Session> create_from(const std::string& prefix, std::string& damage) {
-    ChiefSessionCreatorOptions own = options_;
-    own.checkpoint_dir.clear();
-    own.checkpoint_filename_with_path = prefix;
-    try {
-      return create(own);
-    } catch (const DataLossError& error) {
-      if (prefix.empty()) throw;  // Of the checkpoint of another run, for which there is no choice.
-      damage = error.what();
-      return nullptr;
-    }
-  }
-
-  std::unique_ptr<Session> create(const ChiefSessionCreatorOptions& options) {
-    creator_ = std::make_unique<ChiefSessionCreator>(graph_, options);
-    return creator_->create_session();
-  }
-
   Graph& graph_;  // Not owned; outlives this.
   const ChiefSessionCreatorOptions options_;
-  const std::shared_ptr<internal::GroupRun> run_;
-  std::string* const chosen_from_;
-  std::unique_ptr<ChiefSessionCreator> creator_;  // Of the last session.
+  const internal::RunRestore restore_;
+  const std::shared_ptr<internal::GroupRun> group_run_;
+  const internal::EarlyRestore* early_;  // Until the first session is made.
 };
 
 // What the ranks of a group must have in common.
@@ -240,16 +145,10 @@ std::unique_ptr<SessionCreator> make_creator(const TrainingRun& run,
   ChiefSessionCreatorOptions chief{.scaffold = scaffold,
                                    .master = run.master,
                                    .config = run.config,
-                                   .checkpoint_dir = run.checkpoint.dir,
-                                   .checkpoint_basename = run.checkpoint.basename};
-  std::unique_ptr<SessionCreator> creator;
-  if (group_run)
-    creator = std::make_unique<GroupSessionCreator>(run.graph, std::move(chief), group_run,
-                                                    run.chosen_from);
-  else
-    creator = std::make_unique<ChiefSessionCreator>(run.graph, std::move(chief));
-  if (run.early == nullptr) return creator;
-  return std::make_unique<ContinuedSessionCreator>(*run.early, scaffold, std::move(creator));
+                                   .checkpoint_dir = run.checkpoint.dir};
+  return std::make_unique<RunSessionCreator>(
+      run.graph, std::move(chief), internal::RunRestore(scaffold, run.checkpoint, run.restore),
+      group_run, run.early);
 }
 
 std::unique_ptr<MonitoredSession> make_session(const TrainingRun& run,
@@ -267,9 +166,9 @@ std::unique_ptr<MonitoredSession> make_session(const TrainingRun& run,
                               .saves_on_error = run.saves_on_error});
 }
 
-void note_start(const MonitoredSession& session, const SessionCreator& creator, RunReport& report) {
+void note_start(const MonitoredSession& session, RunReport& report) {
   report.first_step = report.last_step = session.first_step().value_or(0);
-  report.restore = creator.restore_report();
+  report.restore = session.restored();
   if (report.restore) report.resumed_from = session.first_step();
 }
 
@@ -300,15 +199,13 @@ internal::StartedRun::StartedRun(TrainingRun run)
   const std::shared_ptr<GroupRun> group_run = make_group_run(run_);
   hooks_ = wire_default_hooks(run_, scaffold_, group_run);
 
-  std::unique_ptr<SessionCreator> creator = make_creator(run_, scaffold_, group_run);
-  creator_ = creator.get();
   try {
-    session_ = make_session(run_, std::move(creator), hooks_, group_run);
+    session_ = make_session(run_, make_creator(run_, scaffold_, group_run), hooks_, group_run);
   } catch (const CancelledError& error) {
     if (pending_signal() == 0 || (run_.ranks.group && run_.ranks.group->size() > 1)) throw;
     report_.stop = {"SignalHook", error.what(), pending_signal()};
   }
-  if (session_) note_start(*session_, *creator_, report_);
+  if (session_) note_start(*session_, report_);
 }
 
 internal::StartedRun::~StartedRun() = default;

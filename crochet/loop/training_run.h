@@ -6,26 +6,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
+#include "crochet/loop/run_restore.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/monitor/run_group.h"
 #include "crochet/monitor/scaffold.h"
 
 namespace crochet::inline v0::internal {
-
-// The state that a program restored before its run.
-struct EarlyRestore {
-  RestoreReport report;
-  // Variables and objects that were restored, and may have been changed since.
-  std::set<std::string, std::less<>> names;
-  // How the rest is restored: of another run's checkpoint, only what `only` selects.
-  RestoreOptions options;
-  bool is_own;  // False for a checkpoint of another run.
-};
 
 // What a Loop and train() have in common: their options, checked, and with what a run begins.
 struct TrainingRun {
@@ -46,6 +36,7 @@ struct TrainingRun {
   int max_recoveries = 3;
   // Called before each recovery. Empty: a recovery is always possible.
   std::function<bool()> can_recover = {};
+  RestoreOptions restore = {};
   EndOptions ending = {};
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
@@ -55,9 +46,6 @@ struct TrainingRun {
   const EarlyRestore* early = nullptr;
   // The most steps that one run makes, if that is known: see CheckpointSaverHookOptions.
   std::optional<int64_t> steps_per_run = {};
-  // For a group, unless null: the checkpoint that the chief's init_fn has restored, or "". Set in
-  // the other ranks before theirs is called.
-  std::string* chosen_from = nullptr;
   // See MonitoredSessionOptions.
   bool saves_on_error = false;
 };
@@ -84,7 +72,6 @@ class StartedRun {
   const std::shared_ptr<Scaffold> scaffold_;
   std::optional<AttachedRunGroup> attached_;
   HookList hooks_;
-  const SessionCreator* creator_ = nullptr;  // The session owns it.
   RunReport report_;
   std::unique_ptr<MonitoredSession> session_;
 };

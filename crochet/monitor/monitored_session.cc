@@ -70,11 +70,12 @@ class MonitoredSession::Life final : public WrappedSession {
  public:
   explicit Life(MonitoredSession& owner)
       : owner_(owner),
-        session_(owner.creator_->create_session()),
-        start_step_(step_of(*session_)),
+        created_(owner.creator_->create_session()),
+        session_(*created_.session),
+        start_step_(step_of(session_)),
         // A thread that runs out of data by mistake must not look like a clean end.
         coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
-        hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_, owner.stop_)),
+        hooked_(std::make_unique<HookedSession>(session_, owner.hooks_, owner.stop_)),
         hooked_view_(hooked_.get()),
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {
     if (owner_.options_.group_run)
@@ -91,11 +92,11 @@ class MonitoredSession::Life final : public WrappedSession {
       log_lazily(Severity::kWarning,
                  [&] { return fmt::format("closing a session: {}", describe(error)); });
     }
-    try_or_log([] { return "closing a session"; }, [&] { session_->close(); });
+    try_or_log([] { return "closing a session"; }, [&] { session_.close(); });
   }
 
-  Graph& graph() const override { return session_->graph(); }
-  const std::string& target() const override { return session_->target(); }
+  Graph& graph() const override { return session_.graph(); }
+  const std::string& target() const override { return session_.target(); }
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                   RunMetadata* metadata) override {
     internal::GroupRun* const group = owner_.options_.group_run.get();
@@ -111,13 +112,14 @@ class MonitoredSession::Life final : public WrappedSession {
       note_error_of_thread();
       throw;
     }
-    session_->close();
+    session_.close();
   }
 
-  Session& session() { return *session_; }
+  Session& session() { return session_; }
   const HookedSession& hooked() const { return *hooked_view_; }
   Coordinator& coordinator() { return coordinator_; }
   std::optional<int64_t> start_step() const { return start_step_; }
+  const std::optional<RestoreReport>& restored() const { return created_.restored; }
 
  private:
   FetchValues run_in(internal::GroupRun& group, const Fetches& fetches, const Feeds& feeds,
@@ -126,7 +128,7 @@ class MonitoredSession::Life final : public WrappedSession {
     try {
       return coordinated_.run(fetches, feeds, options, metadata);
     } catch (...) {
-      if (is_end_of_input(std::current_exception())) group.end_data(read_global_step(*session_));
+      if (is_end_of_input(std::current_exception())) group.end_data(read_global_step(session_));
       throw;
     }
   }
@@ -146,7 +148,8 @@ class MonitoredSession::Life final : public WrappedSession {
   }
 
   MonitoredSession& owner_;
-  std::unique_ptr<Session> session_;
+  CreatedSession created_;
+  Session& session_;
   std::optional<int64_t> start_step_;
   Coordinator coordinator_;
   std::unique_ptr<HookedSession> hooked_;
@@ -176,6 +179,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
     register_hook_state();
     create_stack(recovery);
     first_step_ = life_->start_step();
+    restored_ = life_->restored();
   } catch (...) {
     std::rethrow_exception(abort(internal::caught()));
   }

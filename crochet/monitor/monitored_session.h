@@ -137,6 +137,8 @@ class CROCHET_EXPORT MonitoredSession {
   int num_recoveries() const;
   // The step found when the first session was created; unset if the graph counts no steps.
   std::optional<int64_t> first_step() const { return first_step_; }
+  // What the first session was restored from; unset if it was not restored.
+  const std::optional<RestoreReport>& restored() const { return restored_; }
   // The step now, or when the session was closed.
   std::optional<int64_t> current_step();
 
@@ -217,6 +219,7 @@ class CROCHET_EXPORT MonitoredSession {
   size_t num_begun_ = 0;  // The hooks before this one began.
   std::vector<std::string> hook_state_names_;
   std::optional<int64_t> first_step_;
+  std::optional<RestoreReport> restored_;
   std::optional<int64_t> closed_at_step_;
   StopState stop_;
   int num_repeatable_ = 0;                     // The calls being made that can be repeated.

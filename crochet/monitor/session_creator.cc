@@ -35,7 +35,8 @@ RecoverSessionOptions session_of(const ChiefSessionCreatorOptions& options,
           .checkpoint_dir = files.fixed_path(options.checkpoint_dir, start),
           .checkpoint_basename = options.checkpoint_basename,
           .checkpoint_filename_with_path =
-              files.fixed_path(options.checkpoint_filename_with_path, start)};
+              files.fixed_path(options.checkpoint_filename_with_path, start),
+          .restore = options.restore};
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ ChiefSessionCreator::ChiefSessionCreator(Graph& graph, ChiefSessionCreatorOption
   check_options(session_of(options_, start_));
 }
 
-std::unique_ptr<Session> ChiefSessionCreator::create_session() {
+CreatedSession ChiefSessionCreator::create_session() {
   Scaffold& scaffold = *options_.scaffold;
   scaffold.finalize(graph_);
   if (!manager_) manager_.emplace(make_manager(graph_, scaffold, &scaffold.saver->clock()));
@@ -57,25 +58,20 @@ std::unique_ptr<Session> ChiefSessionCreator::create_session() {
   return manager_->prepare_session(options);
 }
 
-std::optional<RestoreReport> ChiefSessionCreator::restore_report() const {
-  if (!manager_ || !manager_->restored_from()) return std::nullopt;
-  return manager_->restore_report();
-}
-
 WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options)
     : graph_(graph), options_(with_scaffold(std::move(options))) {
   internal::check_at_least("WorkerSessionCreator: max_wait_secs", options_.max_wait_secs, 0);
   internal::check_above("WorkerSessionCreator: recovery_wait_secs", options_.recovery_wait_secs, 0);
 }
 
-std::unique_ptr<Session> WorkerSessionCreator::create_session() {
+CreatedSession WorkerSessionCreator::create_session() {
   Scaffold& scaffold = *options_.scaffold;
   scaffold.finalize(graph_);
   if (!manager_)
     manager_.emplace(make_manager(graph_, scaffold, options_.clock, options_.recovery_wait_secs));
-  return manager_->wait_for_session({.master = options_.master,
-                                     .config = options_.config,
-                                     .max_wait_secs = options_.max_wait_secs});
+  return {manager_->wait_for_session({.master = options_.master,
+                                      .config = options_.config,
+                                      .max_wait_secs = options_.max_wait_secs})};
 }
 
 }  // namespace crochet::inline v0

@@ -21,9 +21,7 @@ class CROCHET_EXPORT SessionCreator {
 
   virtual Graph& graph() const = 0;
   // Finalizes the graph and creates a session that is ready to run.
-  virtual std::unique_ptr<Session> create_session() = 0;
-  // What the last session was restored from; unset if it was not restored.
-  virtual std::optional<RestoreReport> restore_report() const { return std::nullopt; }
+  virtual CreatedSession create_session() = 0;
 };
 
 struct ChiefSessionCreatorOptions {
@@ -37,6 +35,8 @@ struct ChiefSessionCreatorOptions {
   // The checkpoint to restore, "runs/x/model.ckpt-100", instead of the newest of a directory.
   // Recovered sessions start from it, too.
   std::string checkpoint_filename_with_path = {};
+  // As RecoverSessionOptions::restore, for a program that chooses otherwise.
+  decltype(RecoverSessionOptions::restore) restore = {};
 };
 
 // For the process that initialises: restores the newest intact checkpoint, or initialises
@@ -49,8 +49,7 @@ class CROCHET_EXPORT ChiefSessionCreator final : public SessionCreator {
 
   Graph& graph() const override { return graph_; }
   // Throws: as Scaffold::finalize and SessionManager::prepare_session, and what init_fn throws.
-  std::unique_ptr<Session> create_session() override;
-  std::optional<RestoreReport> restore_report() const override;
+  CreatedSession create_session() override;
 
  private:
   Graph& graph_;  // Not owned; outlives this.
@@ -81,7 +80,7 @@ class CROCHET_EXPORT WorkerSessionCreator final : public SessionCreator {
 
   Graph& graph() const override { return graph_; }
   // Throws: as Scaffold::finalize and SessionManager::wait_for_session.
-  std::unique_ptr<Session> create_session() override;
+  CreatedSession create_session() override;
 
  private:
   Graph& graph_;  // Not owned; outlives this.

@@ -9,6 +9,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -23,7 +24,8 @@ class ChiefSessionCreatorTest : public testing::Test {
 
   std::unique_ptr<Session> create(const std::string& checkpoint_dir) {
     return ChiefSessionCreator(graph_, {.scaffold = scaffold_, .checkpoint_dir = checkpoint_dir})
-        .create_session();
+        .create_session()
+        .session;
   }
 
   void save_step(const std::string& save_path, int64_t step) {
@@ -46,7 +48,7 @@ TEST_F(ChiefSessionCreatorTest, InitialisesWithoutADirectory) {
 }
 
 TEST_F(ChiefSessionCreatorTest, NeedsNoScaffold) {
-  EXPECT_EQ(read_global_step(*ChiefSessionCreator(graph_).create_session()), 0);
+  EXPECT_EQ(read_global_step(*ChiefSessionCreator(graph_).create_session().session), 0);
 }
 
 TEST_F(ChiefSessionCreatorTest, LogsThatItStartsAfresh) {
@@ -73,10 +75,27 @@ TEST_F(ChiefSessionCreatorTest, DoesNotStartAfreshNextToCheckpointsOfAnotherName
 TEST_F(ChiefSessionCreatorTest, ReportsWhatItRestored) {
   save_step("d/model.ckpt", 30);
   ChiefSessionCreator creator(graph_, {.scaffold = scaffold_, .checkpoint_dir = "d"});
-  EXPECT_EQ(creator.restore_report(), std::nullopt);
-  creator.create_session();
-  ASSERT_TRUE(creator.restore_report());
-  EXPECT_EQ(creator.restore_report()->prefix, "d/model.ckpt-30");
+  EXPECT_THAT(creator.create_session().restored, RestoredFrom("d/model.ckpt-30"));
+  ChiefSessionCreator afresh(graph_, {.scaffold = scaffold_, .checkpoint_dir = "e"});
+  EXPECT_EQ(afresh.create_session().restored, std::nullopt);
+}
+
+// Its function restores the session, or finds nothing; then the session is initialised.
+TEST_F(ChiefSessionCreatorTest, RestoresByAFunction) {
+  save_step("d/model.ckpt", 30);
+  std::optional<std::string> chosen = "d/model.ckpt-30";
+  ChiefSessionCreator creator(
+      graph_, {.scaffold = scaffold_,
+               .restore = [&](Session& session,
+                              const std::function<void()>&) -> std::optional<RestoreReport> {
+                 if (!chosen) return std::nullopt;
+                 return scaffold_->saver->restore(session, *chosen);
+               }});
+  EXPECT_THAT(creator.create_session().restored, RestoredFrom("d/model.ckpt-30"));
+  EXPECT_EQ(num_inits_, 0);
+  chosen.reset();
+  EXPECT_EQ(creator.create_session().restored, std::nullopt);
+  EXPECT_EQ(num_inits_, 1);
 }
 
 TEST_F(ChiefSessionCreatorTest, RestoresTheGivenFile) {
@@ -84,7 +103,7 @@ TEST_F(ChiefSessionCreatorTest, RestoresTheGivenFile) {
   save_step("d/model.ckpt", 200);
   ChiefSessionCreator creator(
       graph_, {.scaffold = scaffold_, .checkpoint_filename_with_path = "d/model.ckpt-30"});
-  EXPECT_EQ(read_global_step(*creator.create_session()), 30);
+  EXPECT_EQ(read_global_step(*creator.create_session().session), 30);
   EXPECT_EQ(num_inits_, 0);
 }
 
@@ -96,7 +115,7 @@ TEST_F(ChiefSessionCreatorTest, RejectsADirectoryAndAFile) {
 
 TEST_F(ChiefSessionCreatorTest, PassesOnTargetAndSettings) {
   ChiefSessionCreator creator(graph_, {.master = "there", .config = {"settings"}});
-  EXPECT_EQ(creator.create_session()->target(), "there");
+  EXPECT_EQ(creator.create_session().session->target(), "there");
   EXPECT_EQ(graph_.last_config().serialized, "settings");
 }
 
@@ -104,7 +123,7 @@ TEST_F(ChiefSessionCreatorTest, PassesOnTargetAndSettings) {
 TEST(ChiefSessionCreatorInitTest, InitialisesAnEngineThatNeedsIt) {
   ScriptedGraph graph({.global_step = 5, .starts_initialized = false});
   graph.local_variable("local", Tensor::scalar(1.0f));
-  EXPECT_EQ(read_global_step(*ChiefSessionCreator(graph).create_session()), 5);
+  EXPECT_EQ(read_global_step(*ChiefSessionCreator(graph).create_session().session), 5);
   EXPECT_EQ(graph.runs()[0].fetches, (std::vector<std::string>{"init"}));
 }
 
@@ -126,7 +145,7 @@ TEST_F(WorkerSessionCreatorTest, WaitsForTheChiefAndInitialisesOnlyLocalVariable
   scaffold->ready_op = "ready";
   WorkerSessionCreator creator(
       graph, {.scaffold = scaffold, .master = "there", .config = {"settings"}, .clock = &clock_});
-  const auto session = creator.create_session();
+  const auto session = creator.create_session().session;
   EXPECT_EQ(session->target(), "there");
   EXPECT_EQ(graph.last_config().serialized, "settings");
   EXPECT_EQ(graph.num_sessions(), 3);

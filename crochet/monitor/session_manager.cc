@@ -77,44 +77,45 @@ SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
   internal::check_above("recovery_wait_secs", options_.recovery_wait_secs, 0);
 }
 
-std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOptions& options) {
+CreatedSession SessionManager::prepare_session(const PrepareSessionOptions& options) {
   check_options(options.session);
   std::unique_ptr<Session> session =
       graph_.new_session(options.session.master, options.session.config);
+  Restored restored;
   prepare_or_discard(*session, [&] {
-    const bool is_initialized_locally = restore(*session, options.session);
-    if (!restored_from_) {
+    restored = restore(*session, options.session);
+    if (!restored.report) {
       if (!options.session.checkpoint_dir.empty())
         log_info(
             fmt::format("{} holds no checkpoint: starting afresh", options.session.checkpoint_dir));
       initialize(*session, options);
     }
-    if (!is_initialized_locally) require_none(initialize_locally(*session), kForLocalInit);
+    if (!restored.is_initialized_locally) require_none(initialize_locally(*session), kForLocalInit);
     require_none(obstacle(*session, options_.ready_op));
   });
-  return session;
+  return {std::move(session), std::move(restored.report)};
 }
 
 RecoveredSession SessionManager::recover_session(const RecoverSessionOptions& options) {
   check_options(options);
   std::unique_ptr<Session> session = graph_.new_session(options.master, options.config);
+  Restored restored;
   bool initialized = false;
   prepare_or_discard(*session, [&] {
     Obstacle found;
-    if (!restore(*session, options)) found = initialize_locally(*session);
-    if (!found && restored_from_) found = obstacle(*session, options_.ready_op);
-    initialized = restored_from_ && !found;
-    if (restored_from_ && found)
-      log_info(
-          fmt::format("{} was restored, but the model is not ready: {}", *restored_from_, *found));
+    restored = restore(*session, options);
+    if (!restored.is_initialized_locally) found = initialize_locally(*session);
+    if (!found && restored.report) found = obstacle(*session, options_.ready_op);
+    initialized = restored.report && !found;
+    if (restored.report && found)
+      log_info(fmt::format("{} was restored, but the model is not ready: {}",
+                           restored.report->prefix, *found));
   });
-  return {std::move(session), initialized};
+  return {{std::move(session), std::move(restored.report)}, initialized};
 }
 
 std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOptions& options) {
   internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
-  restored_from_.reset();
-  restore_report_ = {};
   const Clock::TimePoint start = clock_.now();
   while (true) {
     std::unique_ptr<Session> session = graph_.new_session(options.master, options.config);
@@ -134,39 +135,33 @@ std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOp
   }
 }
 
-bool SessionManager::restore(Session& session, const RecoverSessionOptions& options) {
-  restored_from_.reset();
-  restore_report_ = {};
-  if (!options.saver) return false;
+SessionManager::Restored SessionManager::restore(Session& session,
+                                                 const RecoverSessionOptions& options) {
   bool is_initialized_locally = false;
   const auto initialize = [&] {
     require_none(initialize_locally(session), kForLocalInit);
     is_initialized_locally = true;
   };
-  if (!options.checkpoint_filename_with_path.empty()) {
-    restore_report_ =
-        options.saver->resume(session, options.checkpoint_filename_with_path, initialize);
-    restored_from_ = options.checkpoint_filename_with_path;
-  } else if (!options.checkpoint_dir.empty()) {
-    restored_from_ = restore_newest(session, options, initialize);
-  }
-  if (restored_from_) log_info(fmt::format("restored {}", *restored_from_));
-  return is_initialized_locally;
-}
-
-std::optional<std::string> SessionManager::restore_newest(Session& session,
-                                                          const RecoverSessionOptions& options,
-                                                          const std::function<void()>& initialize) {
+  const auto attempt = [&]() -> std::optional<RestoreReport> {
+    if (options.restore) return options.restore(session, initialize);
+    if (!options.saver) return std::nullopt;
+    if (const std::string& prefix = options.checkpoint_filename_with_path; !prefix.empty())
+      return options.saver->resume(session, prefix, initialize);
+    if (options.checkpoint_dir.empty()) return std::nullopt;
+    return options.saver->restore_newest(session, options.checkpoint_dir,
+                                         options.checkpoint_basename, initialize);
+  };
   const Clock::TimePoint start = clock_.now();
-  while (true) {
-    const std::optional<std::string> prefix = options.saver->restore_newest(
-        session, options.checkpoint_dir, options.checkpoint_basename, &restore_report_, initialize);
-    if (prefix) return prefix;
-    if (!options.wait_for_checkpoint || to_seconds(clock_.now() - start) >= options.max_wait_secs)
-      return std::nullopt;
+  std::optional<RestoreReport> report = attempt();
+  while (!report && options.wait_for_checkpoint && options.saver &&
+         !options.checkpoint_dir.empty() &&
+         to_seconds(clock_.now() - start) < options.max_wait_secs) {
     log_info(fmt::format("waiting for a checkpoint in {}", options.checkpoint_dir));
     wait("waiting for a checkpoint");
+    report = attempt();
   }
+  if (report && !options.restore) log_info(fmt::format("restored {}", report->prefix));
+  return {std::move(report), is_initialized_locally};
 }
 
 void SessionManager::initialize(Session& session, const PrepareSessionOptions& options) {

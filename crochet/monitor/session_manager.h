@@ -42,6 +42,11 @@ struct RecoverSessionOptions {
   std::string checkpoint_dir = {};
   CheckpointBasename checkpoint_basename = "model.ckpt";
   std::string checkpoint_filename_with_path = {};  // "runs/x/model.ckpt-100".
+  // Restores the session instead of `saver`. Returns what it restored, or nullopt if there is
+  // nothing to restore, and writes the line of the log. For `initialize`, see Saver::resume.
+  std::function<std::optional<RestoreReport>(Session& session,
+                                             const std::function<void()>& initialize)>
+      restore = {};
   // If the directory holds no checkpoint: check again every recovery_wait_secs, up to
   // max_wait_secs.
   bool wait_for_checkpoint = false;
@@ -66,8 +71,13 @@ struct WaitForSessionOptions {
   double max_wait_secs = std::numeric_limits<double>::infinity();
 };
 
-struct RecoveredSession {
+struct CreatedSession {
   std::unique_ptr<Session> session;
+  // What was restored, and which newer checkpoints were refused; unset if nothing was restored.
+  std::optional<RestoreReport> restored = {};
+};
+
+struct RecoveredSession : CreatedSession {
   // True if it was restored and is ready.
   bool initialized = false;
 };
@@ -89,7 +99,7 @@ class CROCHET_EXPORT SessionManager {
   // Throws: InvalidArgumentError for conflicting options; FailedPreconditionError if there is
   // nothing to initialise with, though the engine needs it, or if the session is not ready
   // afterwards; what Saver::restore_newest and restore throw.
-  std::unique_ptr<Session> prepare_session(const PrepareSessionOptions& options);
+  CreatedSession prepare_session(const PrepareSessionOptions& options);
 
   // Restores, and initialises only the local variables. It is not an error if the session was not
   // restored or is not ready. Throws: as prepare_session for options and restoring.
@@ -100,20 +110,16 @@ class CROCHET_EXPORT SessionManager {
   // Throws: DeadlineExceededError if the next check would come after max_wait_secs.
   std::unique_ptr<Session> wait_for_session(const WaitForSessionOptions& options = {});
 
-  // The checkpoint that the last session was restored from.
-  const std::optional<std::string>& restored_from() const { return restored_from_; }
-  // What was restored from it, and which newer ones were refused; empty if nothing was restored.
-  const RestoreReport& restore_report() const { return restore_report_; }
-
  private:
   // Why something is not ready; unset if it is.
   using Obstacle = std::optional<std::string>;
 
-  // Sets restored_from_ to the checkpoint's prefix, or resets it if nothing was restored. Returns
-  // true if the local initialization was necessary for that, and is done.
-  bool restore(Session& session, const RecoverSessionOptions& options);
-  std::optional<std::string> restore_newest(Session& session, const RecoverSessionOptions& options,
-                                            const std::function<void()>& initialize);
+  struct Restored {
+    std::optional<RestoreReport> report = {};
+    bool is_initialized_locally = false;  // That was necessary to restore.
+  };
+
+  Restored restore(Session& session, const RecoverSessionOptions& options);
   void initialize(Session& session, const PrepareSessionOptions& options);
   Obstacle initialize_locally(Session& session);
   Obstacle obstacle(Session& session, const Fetches& ready_op);
@@ -122,8 +128,6 @@ class CROCHET_EXPORT SessionManager {
   Graph& graph_;  // Not owned; outlives this.
   const SessionManagerOptions options_;
   Clock& clock_;
-  std::optional<std::string> restored_from_;
-  RestoreReport restore_report_;
 };
 
 }  // namespace crochet::inline v0

@@ -10,6 +10,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -82,7 +83,7 @@ class CountingManagerTest : public SessionManagerTest {
 
 // SM-1: init_op makes the session ready.
 TEST_F(SessionManagerTest, PreparesWithAnInitOp) {
-  const auto session = manager(asking()).prepare_session({.init_op = init()});
+  const auto session = manager(asking()).prepare_session({.init_op = init()}).session;
   EXPECT_EQ(value(*session, v_), 1);
 }
 
@@ -90,16 +91,20 @@ TEST_F(SessionManagerTest, PreparesWithAnInitOp) {
 TEST_F(SessionManagerTest, FeedsTheInitOp) {
   const Output fed = graph_.placeholder("fed");
   const Operation init = graph_.initializer("init", v_, fed);
-  const auto session = manager(asking()).prepare_session(
-      {.init_op = init, .init_feed_dict = {{fed, Tensor::scalar(3.0f)}}});
+  const auto session =
+      manager(asking())
+          .prepare_session({.init_op = init, .init_feed_dict = {{fed, Tensor::scalar(3.0f)}}})
+          .session;
   EXPECT_EQ(value(*session, v_), 3);
 }
 
 // SM-3: init_fn alone suffices.
 TEST_F(SessionManagerTest, PreparesWithAnInitFn) {
   const Operation operation = init();
-  const auto session = manager(asking()).prepare_session(
-      {.init_fn = [&](Session& session) { session.run(operation); }});
+  const auto session =
+      manager(asking())
+          .prepare_session({.init_fn = [&](Session& session) { session.run(operation); }})
+          .session;
   EXPECT_EQ(value(*session, v_), 1);
 }
 
@@ -122,21 +127,23 @@ TEST_F(SessionManagerTest, PreparesFromACheckpointOrFails) {
               ThrowsMessage<FailedPreconditionError>(
                   HasSubstr("no init_op or init_fn or local_init_op was given")));
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 3);
-  EXPECT_EQ(sessions.restored_from(), std::nullopt);
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 
   save("d/model.ckpt", 5);
   options.init_op = init();
   options.init_fn = [](Session&) { ADD_FAILURE() << "called"; };
-  EXPECT_EQ(value(*sessions.prepare_session(options), v_), 7);
-  EXPECT_THAT(sessions.restored_from(), Optional(std::string("d/model.ckpt-5")));
+  const CreatedSession created = sessions.prepare_session(options);
+  EXPECT_EQ(value(*created.session, v_), 7);
+  EXPECT_THAT(created.restored, RestoredFrom("d/model.ckpt-5"));
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 3);
   EXPECT_TRUE(log_.contains("restored d/model.ckpt-5"));
 }
 
 TEST_F(SessionManagerTest, DoesNotWaitForACheckpointByDefault) {
-  const auto session = manager(asking()).prepare_session(
-      {.session = {.saver = saver_, .checkpoint_dir = "d"}, .init_op = init()});
+  const auto session =
+      manager(asking())
+          .prepare_session({.session = {.saver = saver_, .checkpoint_dir = "d"}, .init_op = init()})
+          .session;
   EXPECT_THAT(clock_.sleeps(), ElementsAre());
   EXPECT_TRUE(log_.contains("d holds no checkpoint: starting afresh"));
 }
@@ -155,7 +162,7 @@ TEST_F(SessionManagerTest, StopsWaitingForACheckpointOnASignal) {
 
 TEST_F(SessionManagerTest, NeedsNothingForAnEngineThatStartsInitialised) {
   ScriptedGraph graph;
-  EXPECT_EQ(read_global_step(*SessionManager(graph).prepare_session({})), 0);
+  EXPECT_EQ(read_global_step(*SessionManager(graph).prepare_session({}).session), 0);
 }
 
 // SM-5: without a checkpoint nothing is initialised; with one it is recovered, from the
@@ -165,11 +172,13 @@ TEST_F(SessionManagerTest, RecoversFromADirectoryOrAFile) {
   const RecoverSessionOptions directory{.saver = saver_, .checkpoint_dir = "d"};
   RecoveredSession recovered = sessions.recover_session(directory);
   EXPECT_FALSE(recovered.initialized);
+  EXPECT_EQ(recovered.restored, std::nullopt);
   EXPECT_FALSE(is_initialized(*recovered.session, v_));
 
   save("d/model.ckpt", 5);
   recovered = sessions.recover_session(directory);
   EXPECT_TRUE(recovered.initialized);
+  EXPECT_THAT(recovered.restored, RestoredFrom("d/model.ckpt-5"));
   EXPECT_EQ(value(*recovered.session, v_), 7);
 
   recovered = sessions.recover_session(
@@ -317,9 +326,10 @@ TEST_F(LocalInitTest, RunsALocalInitOpThatIsAList) {
   SessionManagerOptions listed = options();
   listed.local_init_op = {local_init_, graph_.initializer("init_x", {x})};
   const Output fed = graph_.placeholder("fed");
-  const auto session =
-      manager(listed).prepare_session({.init_op = graph_.initializer("init", v_, fed),
-                                       .init_feed_dict = {{fed, Tensor::scalar(4.0f)}}});
+  const auto session = manager(listed)
+                           .prepare_session({.init_op = graph_.initializer("init", v_, fed),
+                                             .init_feed_dict = {{fed, Tensor::scalar(4.0f)}}})
+                           .session;
   EXPECT_EQ(value(*session, v_), 4);
   EXPECT_EQ(value(*session, w_), 4);
   EXPECT_EQ(value(*session, x), 4);
@@ -330,7 +340,7 @@ TEST_F(LocalInitTest, FeedsTheLocalInitOp) {
   SessionManagerOptions with_feed = options();
   with_feed.local_init_op = graph_.initializer("init_fed", w_, fed);
   with_feed.local_init_feed_dict = {{fed, Tensor::scalar(5.0f)}};
-  const auto session = manager(with_feed).prepare_session({.init_op = init()});
+  const auto session = manager(with_feed).prepare_session({.init_op = init()}).session;
   EXPECT_EQ(value(*session, w_), 5);
 }
 
@@ -375,7 +385,7 @@ TEST_F(LocalInitTest, FailsAfterTheLocalInitOpWithoutAReadyCheckBefore) {
 class ReadyRuleTest : public testing::Test {
  protected:
   std::unique_ptr<Session> prepare(const Fetches& ready_op) {
-    return SessionManager(graph_, {.ready_op = ready_op}).prepare_session({});
+    return SessionManager(graph_, {.ready_op = ready_op}).prepare_session({}).session;
   }
 
   LogCapture log_;

@@ -48,7 +48,7 @@ json save(const std::string& directory, int64_t step) {
                         }};
   session->assign({&next, 1});
   saver.save(*session, directory + "/m", step);
-  return {{"restored", restored.value_or("")}, {"value", value}};
+  return {{"restored", restored ? restored->prefix : ""}, {"value", value}};
 }
 
 // Returns how many data files each checkpoint has.

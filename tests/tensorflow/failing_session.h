@@ -44,15 +44,13 @@ class FailingSessionCreator final : public SessionCreator {
       : creator_(std::move(creator)), operation_(operation), n_(n), fail_(std::move(fail)) {}
 
   Graph& graph() const override { return creator_->graph(); }
-  std::unique_ptr<Session> create_session() override {
-    return std::make_unique<FailingSession>(creator_->create_session(),
-                                            [this](const Output& output) {
-                                              if (output == operation_ && ++num_runs_ == n_)
-                                                fail_();
-                                            });
-  }
-  std::optional<RestoreReport> restore_report() const override {
-    return creator_->restore_report();
+  CreatedSession create_session() override {
+    CreatedSession created = creator_->create_session();
+    created.session =
+        std::make_unique<FailingSession>(std::move(created.session), [this](const Output& output) {
+          if (output == operation_ && ++num_runs_ == n_) fail_();
+        });
+    return created;
   }
 
  private:

@@ -23,6 +23,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -240,7 +241,7 @@ TEST_F(CheckpointBitsTest, EachFlippedBitOfSidecarAndStateIsHarmless) {
       EXPECT_LE(allocations.largest(), 2 * total_bytes_);
       Saver saver({.files = &files_});
       const auto session = graph_.new_session("");
-      EXPECT_EQ(saver.restore_newest(*session, "d", "m"), kPrefix);
+      EXPECT_THAT(saver.restore_newest(*session, "d", "m"), RestoredFrom(kPrefix));
       EXPECT_EQ(read_global_step(*session), 1);
     });
     EXPECT_FALSE(restore_reports_damage());
@@ -265,7 +266,7 @@ TEST_F(CheckpointBitsTest, EachTruncationIsReportedOrHarmless) {
       read_sidecar(files_, kPrefix);
       Saver saver({.files = &files_});
       const auto session = graph_.new_session("");
-      EXPECT_EQ(saver.restore_newest(*session, "d", "m"), kPrefix);
+      EXPECT_THAT(saver.restore_newest(*session, "d", "m"), RestoredFrom(kPrefix));
     });
 }
 

@@ -148,7 +148,7 @@ class Sequence {
       return;
     }
     ASSERT_TRUE(restored);
-    EXPECT_EQ(*restored, prefix(*steps.rbegin()));
+    EXPECT_EQ(restored->prefix, prefix(*steps.rbegin()));
     EXPECT_EQ(read_global_step(*session), *steps.rbegin());
     if (auto* const newest = model_.find(*steps.rbegin())) newest->verified = true;
   }

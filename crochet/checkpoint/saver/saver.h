@@ -171,16 +171,14 @@ class CROCHET_EXPORT Saver {
                        const std::function<void()>& initialize = {});
 
   // Restores the newest sound checkpoint "<basename>-<step>" of a directory and of the fallback
-  // directory, if there is one. Returns its prefix, or nullopt if they hold no checkpoint at all.
-  // Damaged ones are logged and skipped; once a sound one is found they are renamed if this process
-  // holds the directory's lock: readers change nothing. `report`, if given, receives the result of
-  // restore(), and the damaged checkpoints with the reasons. Throws: as restore();
-  // DataLossError if there are checkpoints but none is sound; CancelledError if a signal asks
-  // the process to end.
-  std::optional<std::string> restore_newest(Session& session, const std::string& directory,
-                                            const CheckpointBasename& basename,
-                                            RestoreReport* report = nullptr,
-                                            const std::function<void()>& initialize = {});
+  // directory, if there is one. Returns the result of restore(), and the damaged checkpoints with
+  // the reasons; nullopt if they hold no checkpoint at all. Damaged ones are logged and skipped;
+  // once a sound one is found they are renamed if this process holds the directory's lock: readers
+  // change nothing. Throws: as restore(); DataLossError if there are checkpoints but none is sound;
+  // CancelledError if a signal asks the process to end.
+  std::optional<RestoreReport> restore_newest(Session& session, const std::string& directory,
+                                              const CheckpointBasename& basename,
+                                              const std::function<void()>& initialize = {});
   // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.
   void refuse(const std::string& prefix, std::string reason);
   // While this is true, restore_newest() renames nothing: other ranks may still refuse what it has

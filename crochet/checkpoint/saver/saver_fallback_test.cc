@@ -16,6 +16,7 @@
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/standing_clock.h"
 #include "crochet/testing/watched_file_system.h"
@@ -56,7 +57,7 @@ class SaverFallbackTest : public testing::Test {
   }
   std::optional<std::string> restored(Saver& saver) {
     const auto session = graph_.new_session("");
-    return saver.restore_newest(*session, "d", "m");
+    return restored_prefix(saver.restore_newest(*session, "d", "m"));
   }
   void damage(const std::string& prefix) { files_.truncate(prefix + ".data-00000-of-00001", 3); }
 

@@ -26,6 +26,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -110,7 +111,7 @@ TEST_F(SaverFilesTest, PaddedStepsHaveEightDigits) {
   EXPECT_EQ(saver.save(*session_, "d/m", 5), "d/m-00000005");
   EXPECT_EQ(saver.save(*session_, "d/m", 123'456'789), "d/m-123456789");
   const auto session = graph_.new_session("");
-  EXPECT_EQ(saver.restore_newest(*session, "d", "m"), "d/m-123456789");
+  EXPECT_THAT(saver.restore_newest(*session, "d", "m"), RestoredFrom("d/m-123456789"));
   BackgroundSaver background(saver);
   EXPECT_EQ(background.enqueue(saver.snapshot(*session_), "d/m", 7).prefix(), "d/m-00000007");
   background.wait();
@@ -244,7 +245,8 @@ TEST_F(SaverFilesTest, OneFalseReportOfAMissingFileSetsNothingAside) {
     files.forgotten = name;
     files.num_times = 1;
     const auto session = graph_.new_session("");
-    EXPECT_EQ(Saver({.files = &files}).restore_newest(*session, "run", "m"), "run/m-2");
+    EXPECT_THAT(Saver({.files = &files}).restore_newest(*session, "run", "m"),
+                RestoredFrom("run/m-2"));
     EXPECT_TRUE(log_.contains("run/m-2 is read again")) << name;
     EXPECT_TRUE(files.exists("run/m-2.index"));
   }
@@ -257,7 +259,7 @@ TEST_F(SaverFilesTest, AnIndexThatDisappearsBeforeItIsOpenedIsDamage) {
   files.forgotten = "run/m-2.index";
   files.num_times = 1000;
   const auto session = graph_.new_session("");
-  EXPECT_EQ(saver.restore_newest(*session, "run", "m"), "run/m-1");
+  EXPECT_THAT(saver.restore_newest(*session, "run", "m"), RestoredFrom("run/m-1"));
   EXPECT_TRUE(log_.contains("m-2 cannot be used"));
 }
 
@@ -272,7 +274,9 @@ TEST_F(SaverFilesTest, AHugeOrSparseIndexIsDamage) {
     std::filesystem::resize_file(path, uint64_t{200} << 30);
     const auto session = graph_.new_session("");
     const AllocationCounter allocations;
-    EXPECT_EQ(saver.restore_newest(*session, directory.path(), "m"), directory / "m-1") << path;
+    EXPECT_THAT(saver.restore_newest(*session, directory.path(), "m"),
+                RestoredFrom(directory / "m-1"))
+        << path;
     EXPECT_LT(allocations.largest(), size_t{1} << 28) << path;
     EXPECT_TRUE(log_.contains("m-2 cannot be used")) << path;
     log_.clear();
@@ -309,7 +313,9 @@ TEST_F(SaverFilesTest, AHugeSidecarOrStateFileOrADirectoryIsIgnored) {
       }
       const auto session = graph_.new_session("");
       const AllocationCounter allocations;
-      EXPECT_EQ(Saver().restore_newest(*session, directory.path(), "m"), directory / "m-1") << name;
+      EXPECT_THAT(Saver().restore_newest(*session, directory.path(), "m"),
+                  RestoredFrom(directory / "m-1"))
+          << name;
       EXPECT_LT(allocations.largest(), size_t{1} << 20) << name;
       EXPECT_TRUE(log_.contains(is_directory ? "found a directory, expected a plain file"
                                              : "are stored on disk"));

@@ -11,6 +11,7 @@
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -32,7 +33,7 @@ class SaverGoBackTest : public testing::Test {
   }
   std::optional<std::string> restored(const Checkpoint& which) {
     Saver saver({.files = &files_}, {.which = which});
-    return saver.restore_newest(*session_, "d", "m");
+    return restored_prefix(saver.restore_newest(*session_, "d", "m"));
   }
   // A start that goes back, and saves another step.
   void go_back_and_save(const Checkpoint& which, int64_t step) {

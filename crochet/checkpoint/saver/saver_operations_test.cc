@@ -31,6 +31,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/saved_counter.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
@@ -459,13 +460,13 @@ TEST_F(OperationsFallbackTest, IsRestoredFrom) {
   save_next_step(saver);
   counter_->count = 0;
   const auto session = graph_.new_session("");
-  EXPECT_EQ(saver.restore_newest(*session, "d", "model.ckpt"), "e/model.ckpt-2");
+  EXPECT_THAT(saver.restore_newest(*session, "d", "model.ckpt"), RestoredFrom("e/model.ckpt-2"));
   EXPECT_EQ(operations_->num_restores, 1);
   EXPECT_EQ(counter_->count, 20);
   EXPECT_EQ(read_global_step(*session), 2);
   operations_->full_directories = {};
   save_next_step(saver);
-  EXPECT_EQ(saver.restore_newest(*session, "d", "model.ckpt"), "d/model.ckpt-3");
+  EXPECT_THAT(saver.restore_newest(*session, "d", "model.ckpt"), RestoredFrom("d/model.ckpt-3"));
 }
 
 TEST_F(OperationsFallbackTest, ItsTicketsAreLikeThoseOfCrochetsOwnSaves) {

@@ -224,10 +224,9 @@ void Saver::throw_cannot_go_back(const std::string& prefix, const std::string& r
                                   internal::listed(names))));
 }
 
-std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
-                                                 const CheckpointBasename& basename,
-                                                 RestoreReport* report,
-                                                 const std::function<void()>& initialize) {
+std::optional<RestoreReport> Saver::restore_newest(Session& session, const std::string& directory,
+                                                   const CheckpointBasename& basename,
+                                                   const std::function<void()>& initialize) {
   check_built();
   (*publisher_)->wait_for_announced_writes();
   const auto find = [&] {
@@ -265,8 +264,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       });
       note_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
-      if (report != nullptr) *report = std::move(restored);
-      return candidate.prefix;
+      return restored;
     } catch (const DataLossError& error) {
       if (goes_back) throw_cannot_go_back(candidate.prefix, error.what(), all);
       log_error(fmt::format("checkpoint {} cannot be used: {}", candidate.prefix, error.what()));

@@ -29,6 +29,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/watched_file_system.h"
 
@@ -224,7 +225,7 @@ TEST_F(SaverRetentionTest, TheNextProcessRemovesNoPreservedCheckpoint) {
   Saver all = saver({.max_to_keep = 0});
   save_steps(all, {260, 270});
   Saver restarted = saver({.max_to_keep = 1});
-  EXPECT_EQ(restarted.restore_newest(*session_, "d", "m"), "d/m-270");
+  EXPECT_THAT(restarted.restore_newest(*session_, "d", "m"), RestoredFrom("d/m-270"));
   EXPECT_THAT(restarted.last_checkpoints(), ElementsAre("d/m-270"));
   save_steps(restarted, {280});
   EXPECT_THAT(on_disk(), ElementsAre("d/m-100", "d/m-200", "d/m-250", "d/m-260", "d/m-280"));
@@ -656,7 +657,7 @@ TEST_F(SaverRetentionTest, DamagedCheckpointsAreRemovedFromTheList) {
   save_steps(first, {1, 2, 3});
   files_.create("d/m-3.data-00000-of-00001");  // Empties it.
   Saver second = saver({.max_to_keep = 2});
-  EXPECT_EQ(second.restore_newest(*session_, "d", "m"), "d/m-2");
+  EXPECT_THAT(second.restore_newest(*session_, "d", "m"), RestoredFrom("d/m-2"));
   EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/m-1", "d/m-2"));
   expect_state({"d/m-1", "d/m-2"});
   save_steps(second, {3});

@@ -374,9 +374,7 @@ TEST_F(SaverVariablesTest, APartialRestoreReportsItsResult) {
   EXPECT_EQ(next.value("both"), one_);
   EXPECT_EQ(next.value("new"), two_);
   EXPECT_TRUE(log_.contains("3 missing (new, wide, table)"));
-  RestoreReport newest;
-  partial.restore_newest(next.open(), "d", "m", &newest);
-  EXPECT_EQ(newest, expected);
+  EXPECT_EQ(partial.restore_newest(next.open(), "d", "m"), expected);
   EXPECT_EQ(to_string(expected),
             "d/m-1: 1 restored, 3 missing (new, wide, table), 2 surplus (gone, old)");
 }

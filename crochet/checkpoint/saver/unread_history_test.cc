@@ -22,6 +22,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -134,7 +135,7 @@ TEST_F(UnreadHistoryTest, AStateFileMayBecomeReadableAtTheFirstSave) {
   prepare(files_);
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 1);
-  EXPECT_EQ(saver.restore_newest(*session_, "d", "m"), "d/m-140");
+  EXPECT_THAT(saver.restore_newest(*session_, "d", "m"), RestoredFrom("d/m-140"));
   EXPECT_TRUE(log_.contains("d: the list of checkpoints cannot be read now: d/checkpoint"));
   EXPECT_THAT(saver.last_checkpoints(), IsEmpty());
   saver.save(*session_, "d/m", 150);
@@ -178,7 +179,7 @@ TEST_F(UnreadHistoryTest, ALaterRunFindsThem) {
   }
   files_.refuse("", 0);
   Saver next(with({.max_to_keep = 1}, files_));
-  EXPECT_EQ(next.restore_newest(*session_, "d", "m"), "d/m-160");
+  EXPECT_THAT(next.restore_newest(*session_, "d", "m"), RestoredFrom("d/m-160"));
   next.save(*session_, "d/m", 170);
   EXPECT_THAT(there(), Not(Contains("d/m-140")));
   EXPECT_THAT(there(), Not(Contains("d/m-160")));
@@ -193,7 +194,7 @@ TEST_F(UnreadHistoryTest, SettingAsideDoesNotReplaceAnUnreadableStateFile) {
   const DirectoryLock lock(files_, "d");
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 1);
-  EXPECT_EQ(saver.restore_newest(*session_, "d", "m"), "d/m-130");
+  EXPECT_THAT(saver.restore_newest(*session_, "d", "m"), RestoredFrom("d/m-130"));
   EXPECT_EQ(read_file(files_, "d/checkpoint"), state);
   EXPECT_FALSE(checkpoint_exists(files_, "d/m-140"));
 }

@@ -147,8 +147,8 @@ class FailingCreator final : public SessionCreator {
   FailingCreator(Run& run, std::unique_ptr<SessionCreator> inner)
       : run_(run), inner_(std::move(inner)) {}
   Graph& graph() const override { return inner_->graph(); }
-  std::unique_ptr<Session> create_session() override {
-    return std::make_unique<FailingSession>(run_, inner_->create_session());
+  CreatedSession create_session() override {
+    return {std::make_unique<FailingSession>(run_, inner_->create_session().session)};
   }
 
  private:

@@ -1,0 +1,147 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/loop/run_restore.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/group/message_bytes.h"
+#include "crochet/loop/restoring.h"
+#include "crochet/session/nested_names.h"
+
+namespace crochet::inline v0::internal {
+namespace {
+
+std::string message_of(const StartedSession& started) {
+  const std::optional<RestoreReport>& restored = started.created.restored;
+  return MessageWriter()
+      .text(restored ? restored->prefix : "")
+      .number(started.is_own ? 1 : 0)
+      .take();
+}
+
+// What the first rank found wrong with the checkpoint that the ranks restore, in every rank; unset
+// if `damage` is empty in all.
+std::optional<std::string> damage_in_any(GroupRun& run, const std::string& damage) {
+  const std::vector<std::string> all = run.group().all_gather(damage, run.timeout_secs());
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (!all[rank].empty()) return fmt::format("rank {}: {}", rank, all[rank]);
+  return std::nullopt;
+}
+
+StartPoint point_in(const std::string& message) {
+  MessageReader reader(message);
+  std::string prefix(reader.text());
+  return {std::move(prefix), reader.number() == 1};
+}
+
+}  // namespace
+
+RunRestore::RunRestore(std::shared_ptr<Scaffold> scaffold, const CheckpointOptions& checkpoint,
+                       RestoreOptions options)
+    : scaffold_(std::move(scaffold)),
+      dir_(scaffold_->saver->files().fixed_path(checkpoint.dir)),
+      basename_(checkpoint.basename),
+      options_(std::move(options)) {}
+
+StartedSession RunRestore::start(
+    GroupRun* group_run, const std::function<CreatedSession(const RestoreSession&)>& create) const {
+  if (group_run == nullptr) return choose(create);
+  Saver& saver = *scaffold_->saver;
+  while (true) {
+    std::optional<StartedSession> started;
+    saver.hold_unused(true);
+    const StartPoint point = point_in(group_run->choose([&] {
+      started = choose(create);
+      return message_of(*started);
+    }));
+    std::string damage;
+    try {
+      if (!started)
+        started = {.created = create([&](Session& session, const auto& initialize) {
+                     return follow(session, point, initialize);
+                   }),
+                   .is_own = point.is_own};
+    } catch (const DataLossError& error) {
+      if (!point.is_own) throw;  // There is no other one to choose.
+      damage = error.what();
+    }
+    const auto found = damage_in_any(*group_run, damage);
+    if (!found) {
+      saver.hold_unused(false);
+      return *std::move(started);
+    }
+    if (started) started->created.session->close();
+    saver.refuse(point.prefix, *found);
+  }
+}
+
+StartedSession RunRestore::choose(
+    const std::function<CreatedSession(const RestoreSession&)>& create) const {
+  bool is_own = true;
+  CreatedSession created =
+      create([&](Session& session,
+                 const std::function<void()>& initialize) -> std::optional<RestoreReport> {
+        Saver& saver = *scaffold_->saver;
+        if (!dir_.empty())
+          if (auto own = saver.restore_newest(session, dir_, basename_, initialize)) return own;
+        if (options_.from.empty()) return std::nullopt;
+        is_own = false;
+        return restore_from(session, options_, &saver.files());
+      });
+  return {std::move(created), is_own};
+}
+
+std::optional<RestoreReport> RunRestore::follow(Session& session, const StartPoint& point,
+                                                const std::function<void()>& initialize) const {
+  if (point.prefix.empty()) return std::nullopt;
+  Saver& saver = *scaffold_->saver;
+  if (point.is_own) return saver.resume(session, point.prefix, initialize);
+  RestoreOptions options = options_;
+  options.from = point.prefix;
+  options.which = Checkpoint::newest();
+  return restore_from(session, options, &saver.files());
+}
+
+RestoreReport RunRestore::finish(Session& session, const EarlyRestore& early) const {
+  Saver& saver = *scaffold_->saver;
+  // A part of a value that was restored has a name beneath the value's.
+  const auto is_left = [&](std::string_view name) {
+    return !is_any_at_or_above(name,
+                               [&](std::string_view owner) { return early.names.contains(owner); });
+  };
+  const std::string& prefix = early.report.prefix;
+  if (early.is_own) {
+    Saver rest({.filter = is_left,
+                .write_state = false,
+                .allow_empty = true,
+                .files = &saver.files(),
+                .clock = &saver.clock()},
+               for_saver(options_));
+    rest.resume(session, prefix);
+  } else {
+    RestoreOptions options = options_;
+    options.from = prefix;
+    options.which = Checkpoint::newest();
+    restore_from(session, options, &saver.files(), is_left);
+  }
+  saver.set_unused_aside();  // The hooks hold the lock now.
+  log_info(fmt::format("the run continues from {}, which was restored before it", prefix));
+  return early.report;
+}
+
+bool RunRestore::has_checkpoint() const {
+  Saver& saver = *scaffold_->saver;
+  const auto holds_one = [&](const std::string& where) {
+    return !where.empty() && saver.files().exists(where) &&
+           !list_checkpoints(saver.files(), where, basename_).empty();
+  };
+  return holds_one(dir_) || holds_one(saver.fallback_dir());
+}
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,81 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "crochet/checkpoint/saver/restore_options.h"
+#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/saver.h"
+#include "crochet/loop/loop_options.h"
+#include "crochet/monitor/internal/group_run.h"
+#include "crochet/monitor/session_creator.h"
+#include "crochet/session/session.h"
+
+namespace crochet::inline v0::internal {
+
+// The checkpoint from which a run starts.
+struct StartPoint {
+  std::string prefix = {};  // Empty: there is none.
+  bool is_own = true;       // False for a checkpoint of another run.
+};
+
+// A session, and the checkpoint from which it starts.
+struct StartedSession {
+  CreatedSession created = {};
+  bool is_own = true;
+};
+
+// The state that a program restored before its run.
+struct EarlyRestore {
+  RestoreReport report;
+  bool is_own;
+  // Variables and objects that were restored, and may have been changed since.
+  std::set<std::string, std::less<>> names;
+};
+
+// What restores a new session: RecoverSessionOptions::restore.
+using RestoreSession = decltype(RecoverSessionOptions::restore);
+
+// From which checkpoint a run starts. Loop::restore(), the first session of a run and those of its
+// recoveries all begin here, alone or in a group.
+class RunRestore {
+ public:
+  // Requires: the scaffold has a saver.
+  RunRestore(std::shared_ptr<Scaffold> scaffold, const CheckpointOptions& checkpoint,
+             RestoreOptions options);
+
+  // Calls `create` with what restores the newest of the run's own checkpoints or, if there is none,
+  // what RestoreOptions::from selects.
+  //
+  // In a group, the chief chooses, and the others restore the same. If a rank finds the chosen
+  // checkpoint damaged, of which it may read other bytes than the chief, the chief chooses another
+  // one. Throws: what `create` throws; as GroupRun::choose.
+  StartedSession start(GroupRun* group_run,
+                       const std::function<CreatedSession(const RestoreSession&)>& create) const;
+
+  // Restores what an early restore left: the step, and the state of hooks. Throws: as
+  // Saver::restore.
+  RestoreReport finish(Session& session, const EarlyRestore& early) const;
+
+  // True if the run has a checkpoint of its own.
+  bool has_checkpoint() const;
+
+ private:
+  // Calls `create`, in which the saver chooses.
+  StartedSession choose(const std::function<CreatedSession(const RestoreSession&)>& create) const;
+  // Restores the checkpoint that the chief has chosen.
+  std::optional<RestoreReport> follow(Session& session, const StartPoint& point,
+                                      const std::function<void()>& initialize) const;
+
+  const std::shared_ptr<Scaffold> scaffold_;
+  const std::string dir_;  // Of the run's own checkpoints; empty: none.
+  const CheckpointBasename basename_;
+  const RestoreOptions options_;
+};
+
+}  // namespace crochet::inline v0::internal

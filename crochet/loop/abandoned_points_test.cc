@@ -57,11 +57,10 @@ class AbandonedPointsTest : public testing::Test {
   // Evaluates all checkpoints, whose errors decrease from step to step.
   void evaluate() {
     int64_t count = 0;
-    Evaluator evaluator({.checkpoint_dir = "run",
-                         .all_checkpoints = true,
-                         .timeout_secs = 0.0,
-                         .files = &files_,
-                         .clock = &clock_});
+    Evaluator evaluator(
+        {.checkpoint_dir = "run",
+         .checkpoints = {
+             .timeout_secs = 0.0, .all_checkpoints = true, .files = &files_, .clock = &clock_}});
     evaluator.track("count", count);
     evaluator.run([&] { return Metrics{{"error", 1000.0 - static_cast<double>(count)}}; });
   }

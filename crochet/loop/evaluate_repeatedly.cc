@@ -12,7 +12,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoints_iterator.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/hooks/evaluation_hook.h"
@@ -64,12 +63,13 @@ class CheckpointEvaluator {
   CheckpointEvaluator(const EvaluateRepeatedlyOptions& options,
                       const std::function<Metrics(MonitoredSession&)>& evaluate)
       : options_(options),
+        evaluation_(options.evaluation),
         evaluate_(evaluate),
-        files_(options.files ? *options.files : FileSystem::posix()),
-        clock_(options.clock ? *options.clock : Clock::real()),
+        files_(checkpoints().files ? *checkpoints().files : FileSystem::posix()),
+        clock_(checkpoints().clock ? *checkpoints().clock : Clock::real()),
         scaffold_(options.scaffold ? options.scaffold : std::make_shared<Scaffold>()),
-        eval_dir_(options.eval_dir.empty() ? join_path(options.checkpoint_dir, "eval")
-                                           : options.eval_dir),
+        eval_dir_(evaluation_.eval_dir.empty() ? join_path(evaluation_.checkpoint_dir, "eval")
+                                               : evaluation_.eval_dir),
         curve_(eval_dir_, files_, clock_) {
     if (!scaffold_->saver)
       scaffold_->saver = std::make_shared<Saver>(SaverOptions{.files = &files_, .clock = &clock_},
@@ -77,20 +77,13 @@ class CheckpointEvaluator {
   }
 
   EvaluationReport run() {
-    CheckpointsIterator checkpoints(options_.checkpoint_dir,
-                                    {.min_interval_secs = options_.min_interval_secs,
-                                     .timeout_secs = options_.timeout_secs,
-                                     .timeout_fn = options_.timeout_fn,
-                                     .checkpoint_basename = options_.checkpoint_basename,
-                                     .which = options_.which,
-                                     .all_checkpoints = options_.all_checkpoints,
-                                     .is_done = [this](const auto& each) { return is_known(each); },
-                                     .final_step = options_.final_step,
-                                     .stop = options_.stop,
-                                     .files = &files_,
-                                     .clock = &clock_});
+    CheckpointsIteratorOptions unknown_ones = checkpoints();
+    unknown_ones.is_done = [this](const std::string& prefix) {
+      return (checkpoints().is_done && checkpoints().is_done(prefix)) || is_known(prefix);
+    };
+    CheckpointsIterator iterator(evaluation_.checkpoint_dir, std::move(unknown_ones));
     while (!is_done()) {
-      const auto prefix = checkpoints.next();
+      const auto prefix = iterator.next();
       if (!prefix) break;
       const double time = curve_.time_of(*prefix);
       if (auto metrics = evaluate(*prefix)) note(*prefix, time, *std::move(metrics));
@@ -100,15 +93,18 @@ class CheckpointEvaluator {
   }
 
  private:
+  const CheckpointsIteratorOptions& checkpoints() const { return evaluation_.checkpoints; }
+
   bool is_done() const {
-    if (options_.max_number_of_evaluations &&
-        report_.num_evaluations >= *options_.max_number_of_evaluations)
-      return true;
-    return options_.final_step && report_.last_step && *report_.last_step >= *options_.final_step;
+    const std::optional<int64_t> most = evaluation_.max_number_of_evaluations;
+    if (most && report_.num_evaluations >= *most) return true;
+    const std::optional<int64_t> final_step = checkpoints().final_step;
+    return final_step && report_.last_step && *report_.last_step >= *final_step;
   }
 
   int64_t step_of(const std::string& prefix) const {
-    return internal::parse_step(base_name(prefix), options_.checkpoint_basename.str()).value_or(0);
+    return internal::parse_step(base_name(prefix), checkpoints().checkpoint_basename.str())
+        .value_or(0);
   }
 
   // Returns nothing if the checkpoint cannot be read.
@@ -158,6 +154,7 @@ class CheckpointEvaluator {
   }
 
   const EvaluateRepeatedlyOptions& options_;
+  const EvaluatorOptions& evaluation_;
   const std::function<Metrics(MonitoredSession&)>& evaluate_;
   FileSystem& files_;
   Clock& clock_;
@@ -174,7 +171,7 @@ class CheckpointEvaluator {
 EvaluationReport evaluate_repeatedly(
     const EvaluateRepeatedlyOptions& options,
     const std::function<Metrics(MonitoredSession& session)>& evaluate) {
-  if (options.checkpoint_dir.empty())
+  if (options.evaluation.checkpoint_dir.empty())
     throw InvalidArgumentError("evaluate_repeatedly: checkpoint_dir is not set");
   if (!evaluate) throw InvalidArgumentError("evaluate_repeatedly: evaluate is not set");
   return CheckpointEvaluator(options, evaluate).run();

@@ -6,30 +6,31 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 
 #include "crochet/base/export.h"
-#include "crochet/checkpoint/directory/checkpoint_choice.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
-#include "crochet/io/file_system.h"
+#include "crochet/checkpoint/directory/checkpoints_iterator.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/read_metrics.h"
 
 namespace crochet::inline v0 {
 
 // How to evaluate the checkpoints of a job that trains in another process.
-struct EvaluateRepeatedlyOptions {
-  Graph& graph;  // Not owned; outlives the call.
+struct EvaluatorOptions {
   // Where the job saves. It is only read; its lock is not taken.
-  std::string checkpoint_dir;
-  CheckpointBasename checkpoint_basename = "model.ckpt";
-  // Which checkpoints to evaluate; see CheckpointsIteratorOptions.
-  Checkpoint which = Checkpoint::newest();
-  bool all_checkpoints = false;
+  std::string checkpoint_dir = {};
+  // Which of them to evaluate, until which step, and how long to wait for them. Those that
+  // `is_done` leaves out are left out beside those that an earlier evaluator has evaluated.
+  CheckpointsIteratorOptions checkpoints = {};
   // Where the curves of the metrics are written: a directory of this evaluator alone. Default:
   // `<checkpoint_dir>/eval`.
   std::string eval_dir = {};
+  std::optional<int64_t> max_number_of_evaluations = {};
+};
+
+struct EvaluateRepeatedlyOptions {
+  Graph& graph;  // Not owned; outlives the call.
+  EvaluatorOptions evaluation = {};
   // Where the session runs; see Graph::new_session.
   std::string master = {};
   // Its saver restores the checkpoints. Null: a saver that restores all that the graph has, and
@@ -37,18 +38,6 @@ struct EvaluateRepeatedlyOptions {
   std::shared_ptr<Scaffold> scaffold = {};
   // Begun and ended with each evaluation.
   HookList hooks = {};
-  // The last step of the job: the evaluator ends once there is a checkpoint of this step or a later
-  // one, and nothing new to evaluate.
-  std::optional<int64_t> final_step = {};
-  std::optional<int64_t> max_number_of_evaluations = {};
-  // See CheckpointsIteratorOptions.
-  double min_interval_secs = 0;
-  std::optional<double> timeout_secs = {};
-  std::function<bool()> timeout_fn = {};
-  std::stop_token stop = {};
-  // The operating system's, and the machine's, if null. Not owned.
-  FileSystem* files = nullptr;
-  Clock* clock = nullptr;
 };
 
 // The result of evaluate_repeatedly().
@@ -63,10 +52,12 @@ struct EvaluationReport {
 // is a new one, or another one that options choose, into its own session, calls `evaluate` with it,
 // logs the metrics it returns, and writes them as curves under the checkpoint's step.
 //
-//   evaluate_repeatedly({.graph = graph, .checkpoint_dir = "runs/graph", .final_step = 500},
-//                       [&](MonitoredSession& session) {
-//                         return Metrics{{"accuracy", session.run("accuracy").scalar<float>()}};
-//                       });
+//   evaluate_repeatedly(
+//       {.graph = graph,
+//        .evaluation = {.checkpoint_dir = "runs/graph", .checkpoints = {.final_step = 500}}},
+//       [&](MonitoredSession& session) {
+//         return Metrics{{"accuracy", session.run("accuracy").scalar<float>()}};
+//       });
 //
 // Returns once the final step or the maximum number of evaluations is reached, no new checkpoint
 // arrives in time, it is stopped, or a signal asks the process to end. A checkpoint that is

@@ -3,44 +3,20 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <stop_token>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "crochet/base/export.h"
-#include "crochet/checkpoint/directory/checkpoint_choice.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/loop/evaluate_repeatedly.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0 {
 
-// See EvaluateRepeatedlyOptions.
-struct EvaluatorOptions {
-  std::string checkpoint_dir = {};
-  CheckpointBasename checkpoint_basename = "model.ckpt";  // As in the Loop's options.
-  // Which checkpoints to evaluate: the newest and, while an evaluation takes longer than the job
-  // takes to save, not those in between; the best by a metric; or all, in the order of the steps.
-  Checkpoint which = Checkpoint::newest();
-  bool all_checkpoints = false;
-  std::string eval_dir = {};  // Default: `<checkpoint_dir>/eval`.
-  std::optional<int64_t> final_step = {};
-  std::optional<int64_t> max_number_of_evaluations = {};
-  double min_interval_secs = 0;
-  std::optional<double> timeout_secs = {};
-  std::function<bool()> timeout_fn = {};
-  std::stop_token stop = {};
-  FileSystem* files = nullptr;
-  Clock* clock = nullptr;
-};
-
 // Follows a Loop that trains in another process: restores the values tracked here, all or some of
 // those that the Loop tracks, from each of its checkpoints, and evaluates them.
 //
-//   Evaluator evaluator({.checkpoint_dir = "runs/digits", .final_step = 2000});
+//   Evaluator evaluator({.checkpoint_dir = "runs/digits", .checkpoints = {.final_step = 2000}});
 //   evaluator.track("model", model);
 //   evaluator.run([&] { return Metrics{{"accuracy", accuracy(model, digits.test)}}; });
 //

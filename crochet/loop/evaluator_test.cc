@@ -35,7 +35,8 @@ using testing::ThrowsMessage;
 class EvaluatorTest : public testing::Test {
  protected:
   EvaluatorOptions options() {
-    return {.checkpoint_dir = "run", .timeout_secs = 0.0, .files = &files_, .clock = &clock_};
+    return {.checkpoint_dir = "run",
+            .checkpoints = {.timeout_secs = 0.0, .files = &files_, .clock = &clock_}};
   }
   // A job that saves every step; its model counts, and it tracks more than the evaluator does.
   void train_to(int64_t last_step, const std::function<void(int64_t)>& at_step = {}) {
@@ -106,8 +107,8 @@ TEST_F(EvaluatorTest, EndsWithTheLastStepOfTheJob) {
   {
     const std::jthread thread([&] {
       EvaluatorOptions to_the_end = options();
-      to_the_end.timeout_secs.reset();
-      to_the_end.final_step = 50;
+      to_the_end.checkpoints.timeout_secs.reset();
+      to_the_end.checkpoints.final_step = 50;
       report = evaluate(to_the_end);
     });
     train_to(50);
@@ -120,9 +121,20 @@ TEST_F(EvaluatorTest, EndsWithTheLastStepOfTheJob) {
 TEST_F(EvaluatorTest, EvaluatesAllThatTheJobKeepsIfItIsAsked) {
   train_to(3);
   EvaluatorOptions all = options();
-  all.all_checkpoints = true;
+  all.checkpoints.all_checkpoints = true;
   EXPECT_EQ(evaluate(all).num_evaluations, 2);
   EXPECT_THAT(curve(), ElementsAre(Pair(2, 2), Pair(3, 3)));
+}
+
+// Beside those that it has evaluated itself.
+TEST_F(EvaluatorTest, LeavesOutWhatTheProgramHasHandled) {
+  train_to(3);
+  EvaluatorOptions all = options();
+  all.checkpoints.all_checkpoints = true;
+  all.checkpoints.is_done = [](const std::string& prefix) { return prefix.ends_with("-2"); };
+  EXPECT_EQ(evaluate(all).num_evaluations, 1);
+  EXPECT_THAT(curve(), ElementsAre(Pair(3, 3)));
+  EXPECT_EQ(evaluate(all).num_evaluations, 0);
 }
 
 TEST_F(EvaluatorTest, EvaluatesTheBest) {
@@ -138,8 +150,8 @@ TEST_F(EvaluatorTest, EvaluatesTheBest) {
   loop.scalar("loss", [&] { return loss; });
   loop.run([&](Step& step) { loss = step.number() == 2 ? 0.25 : 1; });
   EvaluatorOptions best = options();
-  best.checkpoint_basename = "other";
-  best.which = Checkpoint::best("loss");
+  best.checkpoints.checkpoint_basename = "other";
+  best.checkpoints.which = Checkpoint::best("loss");
   double found = 0;
   Evaluator evaluator(best);
   evaluator.track("loss", found);
@@ -194,11 +206,10 @@ TEST_F(EvaluatorTest, SkipsACheckpointThatIsRemovedBeforeItIsRead) {
   local::Graph graph;
   graph.create_global_step();
   evaluate_repeatedly({.graph = graph,
-                       .checkpoint_dir = "run",
-                       .hooks = {Remover(files_)},
-                       .max_number_of_evaluations = 1,
-                       .files = &files_,
-                       .clock = &clock_},
+                       .evaluation = {.checkpoint_dir = "run",
+                                      .checkpoints = {.files = &files_, .clock = &clock_},
+                                      .max_number_of_evaluations = 1},
+                       .hooks = {Remover(files_)}},
                       [](MonitoredSession& session) {
                         return Metrics{{"step", static_cast<double>(*session.first_step())}};
                       });
@@ -221,7 +232,7 @@ TEST_F(EvaluatorTest, RevokesMetricsOfStepsThatTheJobLost) {
 TEST_F(EvaluatorTest, ARestartLeavesOutWhatItHasEvaluated) {
   train_to(5, [&](int64_t) { clock_.advance(std::chrono::seconds(1)); });
   EvaluatorOptions all = options();
-  all.all_checkpoints = true;
+  all.checkpoints.all_checkpoints = true;
   all.max_number_of_evaluations = 1;
   EXPECT_EQ(evaluate(all).last_step, 4);
   all.max_number_of_evaluations.reset();
@@ -246,7 +257,7 @@ TEST_F(EvaluatorTest, KeepsThePointsOfCheckpointsThatRetentionHasRemoved) {
   train_to(3, tick);
   set_pinned(files_, "run/model.ckpt-2", true);
   EvaluatorOptions all = options();
-  all.all_checkpoints = true;
+  all.checkpoints.all_checkpoints = true;
   evaluate(all);
   train_to(9, tick);  // Keeps 2, 8 and 9.
   evaluate(options());
@@ -268,7 +279,7 @@ TEST_F(EvaluatorTest, KeepsThePointsOfAnotherEvaluatorThatUsedItsDirectory) {
 TEST_F(EvaluatorTest, EvaluatesACheckpointThatWasReplaced) {
   train_to(3);
   EvaluatorOptions all = options();
-  all.all_checkpoints = true;
+  all.checkpoints.all_checkpoints = true;
   evaluate(all);
   for (const int64_t step : {2, 3})
     remove_checkpoint(files_, fmt::format("run/model.ckpt-{}", step));
@@ -303,7 +314,7 @@ TEST_F(EvaluatorTest, RefusesADirectoryThatAnotherEvaluatorUsesNow) {
 TEST_F(EvaluatorTest, EndsAfterNEvaluations) {
   train_to(1);
   EvaluatorOptions once = options();
-  once.timeout_secs.reset();
+  once.checkpoints.timeout_secs.reset();
   once.max_number_of_evaluations = 1;
   EXPECT_EQ(evaluate(once).num_evaluations, 1);
 }
@@ -339,13 +350,7 @@ TEST_F(EvaluatorTest, GivesGraphsASessionWithHooks) {
   local::Graph graph;
   graph.create_global_step();
   const EvaluationReport report = evaluate_repeatedly(
-      {.graph = graph,
-       .checkpoint_dir = "run",
-       .hooks = {counter},
-       .timeout_secs = 0.0,
-       .files = &files_,
-       .clock = &clock_},
-      [](MonitoredSession& session) {
+      {.graph = graph, .evaluation = options(), .hooks = {counter}}, [](MonitoredSession& session) {
         return Metrics{{"step", session.run("global_step").tensor().to_double()}};
       });
   EXPECT_THAT(report.metrics, ElementsAre(Pair("step", 2)));

@@ -658,7 +658,8 @@ TEST_F(TrackedContainersTest, ARunContinuesFromWhatItRestoredEarly) {
 
 TEST_F(TrackedContainersTest, AnEvaluatorFollowsAContainerThatGrows) {
   std::map<std::string, Layer> seen;
-  Evaluator evaluator({.checkpoint_dir = "run", .max_number_of_evaluations = 1, .files = &files_});
+  Evaluator evaluator(
+      {.checkpoint_dir = "run", .checkpoints = {.files = &files_}, .max_number_of_evaluations = 1});
   evaluator.track("layers", seen);
   for (int64_t last_step = 1; last_step <= 3; ++last_step) {
     std::map<std::string, float> rates;

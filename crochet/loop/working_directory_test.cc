@@ -187,7 +187,8 @@ TEST_F(WorkingDirectorySaverTest, AnEvaluatorFollowsTheRunThatItWasGiven) {
     loop.run([&] { w += 1; });
   }
   double seen = 0;
-  Evaluator evaluator({.checkpoint_dir = "run", .final_step = 3, .timeout_secs = 0});
+  Evaluator evaluator(
+      {.checkpoint_dir = "run", .checkpoints = {.timeout_secs = 0, .final_step = 3}});
   evaluator.track("w", seen);
   leave();
   evaluator.run([&] { return Metrics{{"w", seen}}; });

@@ -30,12 +30,13 @@ int main(int, char** argv) {
   if (part != "train") {
     crochet::Evaluator evaluator({
         .checkpoint_dir = "runs/job",
-        .checkpoint_basename = "weights",
-        .which = part == "best" ? crochet::Checkpoint::best("loss", crochet::Better::kLower)
-                                : crochet::Checkpoint::newest(),
+        .checkpoints = {.timeout_secs = 60,
+                        .checkpoint_basename = "weights",
+                        .which = part == "best"
+                                     ? crochet::Checkpoint::best("loss", crochet::Better::kLower)
+                                     : crochet::Checkpoint::newest(),
+                        .final_step = last_step},
         .eval_dir = "runs/eval_" + part,
-        .final_step = last_step,
-        .timeout_secs = 60,
     });
     evaluator.track("model", model);
     const crochet::EvaluationReport report = evaluator.run([&] {

@@ -57,7 +57,8 @@ void evaluate(const std::string& job) {
   };
   const auto evaluate_all = [&] {
     int64_t count = 0;
-    Evaluator evaluator({.checkpoint_dir = job, .all_checkpoints = true, .timeout_secs = 0.0});
+    Evaluator evaluator(
+        {.checkpoint_dir = job, .checkpoints = {.timeout_secs = 0.0, .all_checkpoints = true}});
     evaluator.track("count", count);
     evaluator.run([&] { return Metrics{{"count", static_cast<double>(count)}}; });
   };

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/saving_options.h"
 #include "crochet/hooks/second_or_step_timer.h"
-#include "crochet/io/directory_lock.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
@@ -24,7 +22,10 @@ namespace crochet::inline v0 {
 class BackgroundSaver;
 class SaveSource;
 namespace internal {
+class CheckpointMetrics;
 class RankState;
+class SaveDeadline;
+class SaveReports;
 }  // namespace internal
 
 // Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
@@ -93,7 +94,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   std::string activity() const override;
   SaveableMap saveables() override;
 
-  const SaveStatistics& statistics() const { return statistics_; }
+  const SaveStatistics& statistics() const;
   // For programs that change their state between two steps: the end saves it again, though the last
   // step is saved.
   void note_changed_state() { last_saved_step_.reset(); }
@@ -110,18 +111,6 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<Saver> find_saver() const;
   BackgroundSaver& background();
   std::string save_path() const;
-  // Throws: FailedPreconditionError if another run holds one of the directories, or if saves could
-  // not replace its state file.
-  std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
-                                         const SaverOptions& saver) const;
-
-  // Looks up the metric of the saver's keep_best in the graph, unless a source provides it.
-  void find_metric(const Graph& graph);
-  // Records new points of the sources, each with the checkpoint of its step: this one or earlier.
-  void note_metrics(int64_t step);
-  void note_metric(int64_t step, const Tensor& value);
-  // The same with the value now, computed in a run of its own.
-  void compute_metric(Session& session, int64_t step);
 
   // Takes a snapshot of `step` and writes it, or queues it. `overlap` decides what happens if
   // another one is still being written. True if a listener asks to stop.
@@ -131,10 +120,6 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   bool may_be_due(int64_t stale_step) const;
   // As many as a run makes, or else as the last one made.
   int64_t steps_of_a_run(int64_t stale_step) const;
-  // True if a signal asks to end and there is a deadline: the next save is then the last one.
-  bool is_left_to_the_end(int64_t step) const;
-  // False if `num_bytes` cannot be saved before the deadline; finish() then throws.
-  bool is_time_for(int64_t step, uint64_t num_bytes);
   // True if there is nothing to save: then no checkpoint is written, counted or reported.
   bool is_nothing(const SaveSource& source);
   // Records the saves that ended. True if a listener asks to stop.
@@ -147,18 +132,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // Releases the directory, however the run ended. Snapshots that are held are written
   // first; with a deadline, the writing thread may keep the locks.
   void release();
-  // The time by which everything must be done: fixed once the run ends. Requires: deadline_secs.
-  Clock::TimePoint deadline();
-  double secs_left() { return to_seconds(deadline() - saver().clock().now()); }
-
   bool call_after_save(Session& session, int64_t step);
-  // Records how long training waited for the save of a step.
-  void note_blocked(int64_t step, Clock::Duration duration);
-  // Counts a save that was not made, or that has ended.
-  void note_skipped(int64_t step);
-  void note_ended(const SaveTicket& ticket);
-  // Adds the counts to the figures of a save.
-  void write_curves(int64_t step, std::vector<Scalar> figures);
 
   CheckpointSaverHookOptions options_;
   const WorkingDirectory start_;  // Where relative paths begin.
@@ -174,24 +148,18 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // Null if the graph's state needs no other rank. From begin on.
   std::shared_ptr<const internal::RankState> ranks_;
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
-  std::string metric_name_;
-  Fetches metric_;  // Empty: none.
-  bool metric_requested_ = false;
-  Tensor last_metric_;                    // Of the last run; unset if it was not requested.
-  bool metric_is_late_ = false;           // It is computed after the last save.
-  int64_t next_step_ = 0;                 // The step that the next run is likely to complete.
-  std::map<std::string, int64_t> noted_;  // The step of each source's last recorded point.
-  std::shared_ptr<void> locks_;           // Held for as long as something is written.
+  std::unique_ptr<internal::CheckpointMetrics> metrics_;
+  std::unique_ptr<internal::SaveReports> reports_;
+  std::unique_ptr<internal::SaveDeadline> deadline_;
+  bool metric_is_late_ = false;  // It is computed after the last save.
+  int64_t next_step_ = 0;        // The step that the next run is likely to complete.
+  std::shared_ptr<void> locks_;  // Held for as long as something is written.
   std::shared_ptr<SummaryWriter> writer_;
-  SaveStatistics statistics_;
-  std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
-  std::optional<Clock::TimePoint> deadline_;
   // The step whose save started last, unless that failed.
   std::optional<int64_t> last_saved_step_;
   std::shared_ptr<BackgroundSaver> background_;  // From the first save on.
   std::exception_ptr last_error_;                // Why the last save that ended failed.
   std::exception_ptr untold_error_;              // The error to throw next.
-  std::string left_unsaved_;                     // Why there is no time for the last save.
 };
 
 }  // namespace crochet::inline v0

@@ -32,7 +32,7 @@ class AbandonedPointsTest : public testing::Test {
  protected:
   // One process of the job, which saves every 5 steps. Returns its early stopping.
   std::shared_ptr<EarlyStoppingHook> train_to(int64_t last_step,
-                                              Checkpoint which = Checkpoint::newest()) {
+                                              CheckpointChoice which = CheckpointChoice::newest()) {
     const MetricSource error = metric_in_directory("run/eval", "error", &files_, &clock_);
     const auto patience = std::make_shared<EarlyStoppingHook>(
         stop_if_no_decrease_hook(error, 1000, EarlyStoppingOptions{.run_every_steps = 1}));
@@ -78,7 +78,7 @@ class AbandonedPointsTest : public testing::Test {
 TEST_F(AbandonedPointsTest, DoNotCountInTheNextProcess) {
   train_to(35);
   evaluate();
-  train_to(35, Checkpoint::at_step(20));  // Meanwhile, nothing is evaluated.
+  train_to(35, CheckpointChoice::at_step(20));  // Meanwhile, nothing is evaluated.
   EXPECT_EQ(train_to(36)->best_step(), 20);
   EXPECT_THAT(metrics_of(20), testing::SizeIs(1));
   EXPECT_THAT(metrics_of(30), IsEmpty());
@@ -92,7 +92,7 @@ TEST_F(AbandonedPointsTest, DoNotCountIfTheyAreMeasuredLater) {
   at_step_ = [this](int64_t step) {
     if (step == 22) evaluate();
   };
-  EXPECT_EQ(train_to(34, Checkpoint::at_step(20))->best_step(), 20);
+  EXPECT_EQ(train_to(34, CheckpointChoice::at_step(20))->best_step(), 20);
   at_step_ = {};
   EXPECT_EQ(train_to(36)->best_step(), 20);
 }

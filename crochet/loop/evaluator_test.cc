@@ -151,7 +151,7 @@ TEST_F(EvaluatorTest, EvaluatesTheBest) {
   loop.run([&](Step& step) { loss = step.number() == 2 ? 0.25 : 1; });
   EvaluatorOptions best = options();
   best.checkpoints.checkpoint_basename = "other";
-  best.checkpoints.which = Checkpoint::best("loss");
+  best.checkpoints.which = CheckpointChoice::best("loss");
   double found = 0;
   Evaluator evaluator(best);
   evaluator.track("loss", found);

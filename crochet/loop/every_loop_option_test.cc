@@ -318,7 +318,8 @@ const std::vector<LoopEffect>& loop_effects() {
 
       {"restore.from", [](LoopProgram& p) { p.options.restore.from = "other"; },
        [](LoopProgram& p) { run_before(p.world, "other"); }},
-      {"restore.which", [](LoopProgram& p) { p.options.restore.which = Checkpoint::at_step(2); },
+      {"restore.which",
+       [](LoopProgram& p) { p.options.restore.which = CheckpointChoice::at_step(2); },
        start_from_other},
       {"restore.only", [](LoopProgram& p) { p.options.restore.only = {"w"}; }, start_from_other},
       {"restore.keep", [](LoopProgram& p) { p.options.restore.keep = {"rate"}; },

@@ -37,7 +37,7 @@ CROCHET_EXPORT RestoreReport load(const RestoreOptions& options,
 // Restores values, all or some of those that a Loop saved, without a loop: for inference and tests.
 //
 //   Perceptron model(64, 128, 10);
-//   crochet::load("runs/digits", Checkpoint::best("accuracy"), {{"model", model}});
+//   crochet::load("runs/digits", CheckpointChoice::best("accuracy"), {{"model", model}});
 //
 // `path` is a directory, or one of the checkpoints in it, also one of TensorFlow's, a safetensors
 // file, or a file of torch.save() or TorchScript. Takes no lock and writes nothing: a run may save
@@ -49,14 +49,14 @@ CROCHET_EXPORT RestoreReport load(const RestoreOptions& options,
 //
 // (Templates, since braces could mean a path as well as options.)
 template <std::convertible_to<std::string> Path>
-RestoreReport load(const Path& path, const Checkpoint& which,
+RestoreReport load(const Path& path, const CheckpointChoice& which,
                    std::initializer_list<TrackedValue> values, FileSystem* files = nullptr) {
   return load(RestoreOptions{.from = path, .which = which}, values, files);
 }
 template <std::convertible_to<std::string> Path>
 RestoreReport load(const Path& path, std::initializer_list<TrackedValue> values,
                    FileSystem* files = nullptr) {
-  return load(path, Checkpoint::newest(), values, files);
+  return load(path, CheckpointChoice::newest(), values, files);
 }
 
 }  // namespace crochet::inline v0

@@ -127,7 +127,7 @@ TEST_F(LoopFilesTest, APipeInPlaceOfAFileStopsTheRunAndIsNotDamage) {
 TEST_F(LoopFilesTest, AStepThatIsSavedAgainKeepsFilesThatWereLinkedBack) {
   count_to(run_, 50);
   move_and_link("model.ckpt-50.data-00000-of-00001");
-  count_to(run_, 50, {.restore = {.which = Checkpoint::at_step(40)}});
+  count_to(run_, 50, {.restore = {.which = CheckpointChoice::at_step(40)}});
   EXPECT_TRUE(fs::exists(directory_ / "big/model.ckpt-50.data-00000-of-00001"));
   EXPECT_FALSE(fs::is_symlink(run_ + "/model.ckpt-50.data-00000-of-00001"));
   CheckpointReader(run_ + "/model.ckpt-50").verify();

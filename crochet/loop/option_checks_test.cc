@@ -64,7 +64,7 @@ TEST(OptionChecksTest, CheckpointOptionsNeedADirectory) {
                  "checkpoint.saver.write_state, checkpoint.saver.fallback_dir, "
                  "checkpoint.saver.check_free_space and "
                  "checkpoint.saver.record_command_line have no effect without checkpoint.dir");
-  expect_refused({.restore = {.which = Checkpoint::at_step(5)}},
+  expect_refused({.restore = {.which = CheckpointChoice::at_step(5)}},
                  "LoopOptions: restore.which has no effect without checkpoint.dir");
 }
 

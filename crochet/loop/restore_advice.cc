@@ -103,13 +103,13 @@ std::string code(const std::vector<StoredName>& renamings) {
   return braces(pairs);
 }
 
-std::string code(const Checkpoint& which) {
-  if (which.step()) return fmt::format("Checkpoint::at_step({})", *which.step());
-  if (which.is_newest()) return "Checkpoint::newest()";
+std::string code(const CheckpointChoice& which) {
+  if (which.step()) return fmt::format("CheckpointChoice::at_step({})", *which.step());
+  if (which.is_newest()) return "CheckpointChoice::newest()";
   const char* const better = !which.better()                     ? ""
                              : *which.better() == Better::kLower ? ", Better::kLower"
                                                                  : ", Better::kHigher";
-  return fmt::format("Checkpoint::best({}{})", literal(which.metric()), better);
+  return fmt::format("CheckpointChoice::best({}{})", literal(which.metric()), better);
 }
 
 // What differs from the defaults, in the order in which C++ requires it.

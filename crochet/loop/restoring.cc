@@ -32,7 +32,7 @@ class OtherRun {
 }  // namespace
 
 RestoreOptions for_saver(RestoreOptions options) {
-  if (!options.from.empty()) options.which = Checkpoint::newest();
+  if (!options.from.empty()) options.which = CheckpointChoice::newest();
   options.from.clear();
   options.only = true;
   return options;

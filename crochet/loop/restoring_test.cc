@@ -183,12 +183,12 @@ TEST_F(RestoringTest, TheAdviceKeepsTheOptionsThatAreSet) {
     loop.track("model/extra", extra);
   };
   const std::string set =
-      ".restore = {.from = \"old\", .which = Checkpoint::at_step(10), .only = {\"model/*\"}, "
+      ".restore = {.from = \"old\", .which = CheckpointChoice::at_step(10), .only = {\"model/*\"}, "
       ".rename = {{\"model/v\", \"model/w\"}}, .allow_missing = {\"model/a?\"";
   EXPECT_THAT(
       [&] {
         resume({.from = "old",
-                .which = Checkpoint::at_step(10),
+                .which = CheckpointChoice::at_step(10),
                 .only = {"model/*"},
                 .rename = {{"model/v", "model/w"}},
                 .allow_missing = {"model/a?"},
@@ -200,7 +200,7 @@ TEST_F(RestoringTest, TheAdviceKeepsTheOptionsThatAreSet) {
           ", \"model/extra\"}, .allow_mismatched = {\"model/b\"}, .convert_dtype = true} to keep "
           "its initial value and keep the initial value")));
   EXPECT_EQ(resume({.from = "old",
-                    .which = Checkpoint::at_step(10),
+                    .which = CheckpointChoice::at_step(10),
                     .only = {"model/*"},
                     .rename = {{"model/v", "model/w"}},
                     .allow_missing = {"model/a?", "model/extra"},
@@ -225,14 +225,14 @@ TEST_F(RestoringTest, TheAdviceWritesEveryOptionAsTheProgramDoes) {
   EXPECT_THAT(
       [&] {
         resume({.from = "old",
-                .which = Checkpoint::best("loss", Better::kLower),
+                .which = CheckpointChoice::best("loss", Better::kLower),
                 .allow_mismatched = true,
                 .allow_surplus = {"a", "b \"quoted\""},
                 .reshape = {"c"}},
                track);
       },
       ThrowsMessage<NotFoundError>(HasSubstr(
-          "Start with .restore = {.from = \"old\", .which = Checkpoint::best(\"loss\", "
+          "Start with .restore = {.from = \"old\", .which = CheckpointChoice::best(\"loss\", "
           "Better::kLower), .allow_missing = {\"x\"}, .allow_mismatched = true, .allow_surplus = "
           "{\"a\", \"b \\\"quoted\\\"\"}, .reshape = {\"c\"}} to keep its initial value")));
 }
@@ -358,7 +358,7 @@ TEST_F(RestoringTest, LogsWhichSizesTheCheckpointReplaces) {
     EXPECT_EQ(num_lines(line), is_early ? 2 : 1);
   }
   std::vector<float> w(8);
-  load("run", Checkpoint::at_step(20), {{"model/w", w}}, &files_);
+  load("run", CheckpointChoice::at_step(20), {{"model/w", w}}, &files_);
   EXPECT_EQ(num_lines(line), 3);
   for (const size_t size : {0, 3}) {
     w.assign(size, 0);
@@ -652,7 +652,7 @@ TEST_F(RestoringTest, StartsWithTheWeightsOfAnotherRunOnlyOnce) {
     loop.track("b", b);
   };
   const RestoreOptions restore = {.from = "old",
-                                  .which = Checkpoint::at_step(10),
+                                  .which = CheckpointChoice::at_step(10),
                                   .only = {"net/*"},
                                   .rename = {{"net/*", "model/*"}}};
   const RunReport first = resume(restore, track);
@@ -793,22 +793,23 @@ TEST_F(RestoringTest, GoesBackOnce) {
     return loop.run([&] { ++count; });
   };
   for (const bool is_early : {false, true}) {
-    const RestoreOptions back = {.which = Checkpoint::at_step(is_early ? 0 : 10)};
+    const RestoreOptions back = {.which = CheckpointChoice::at_step(is_early ? 0 : 10)};
     EXPECT_EQ(run(back, 13, is_early).resumed_from, is_early ? 0 : 10);
     EXPECT_EQ(count, 13);
     EXPECT_EQ(run(back, 15, is_early).resumed_from, 13) << "it went back before";
     EXPECT_EQ(run({}, 16).resumed_from, 15) << "not from the abandoned checkpoint of step 20";
     EXPECT_EQ(run(back, 18, is_early).resumed_from, 16) << "the record is inherited";
   }
-  EXPECT_EQ(run({.which = Checkpoint::at_step(16)}, 17).resumed_from, 16);
-  EXPECT_EQ(run({.which = Checkpoint::at_step(0)}, 1).resumed_from, 0) << "another request since";
+  EXPECT_EQ(run({.which = CheckpointChoice::at_step(16)}, 17).resumed_from, 16);
+  EXPECT_EQ(run({.which = CheckpointChoice::at_step(0)}, 1).resumed_from, 0)
+      << "another request since";
   EXPECT_TRUE(files_.exists("run/model.ckpt-20.index.abandoned"));
 }
 
 TEST_F(RestoringTest, GoingBackToNothingIsAnError) {
   float b = 0;
   const auto track = [&](Loop& loop) { loop.track("model/b", b); };
-  EXPECT_THAT([&] { resume({.which = Checkpoint::at_step(7)}, track); },
+  EXPECT_THAT([&] { resume({.which = CheckpointChoice::at_step(7)}, track); },
               ThrowsMessage<NotFoundError>("run: no checkpoint in this directory, where the run "
                                            "goes back to the checkpoint of step 7"));
 }
@@ -854,14 +855,14 @@ TEST_F(RestoringTest, LoadsTheBestCheckpoint) {
     loop.run([&](Step& step) { b = static_cast<float>(now = step.number()); });
   }
   b = 0;
-  EXPECT_EQ(load("run", Checkpoint::best("accuracy"), {{"b", b}}, &files_).prefix,
+  EXPECT_EQ(load("run", CheckpointChoice::best("accuracy"), {{"b", b}}, &files_).prefix,
             "run/model.ckpt-20");
   EXPECT_EQ(b, 20);
-  load("run", Checkpoint::best("accuracy", Better::kLower), {{"b", b}}, &files_);
+  load("run", CheckpointChoice::best("accuracy", Better::kLower), {{"b", b}}, &files_);
   EXPECT_EQ(b, 30);
   EXPECT_THAT(
       [&] {
-        load("run", Checkpoint::best("loss"), {{"b", b}}, &files_);
+        load("run", CheckpointChoice::best("loss"), {{"b", b}}, &files_);
       },
       ThrowsMessage<NotFoundError>(
           "run: none of its 4 checkpoints has a metric \"loss\"; found accuracy"));
@@ -872,12 +873,12 @@ TEST_F(RestoringTest, LoadsAPartOfTheNewest) {
   float b = 0;
   EXPECT_THAT(load("run", {{"model/b", b}}, &files_).restored, ElementsAre("model/b"));
   EXPECT_EQ(b, 20);
-  load({.from = "run", .which = Checkpoint::at_step(10), .rename = {{"bias", "model/b"}}},
+  load({.from = "run", .which = CheckpointChoice::at_step(10), .rename = {{"bias", "model/b"}}},
        {{"bias", b}}, &files_);
   EXPECT_EQ(b, 10);
   EXPECT_THAT(
       [&] {
-        load("run", Checkpoint::at_step(15), {{"model/b", b}}, &files_);
+        load("run", CheckpointChoice::at_step(15), {{"model/b", b}}, &files_);
       },
       ThrowsMessage<NotFoundError>(
           "run: no checkpoint of step 15; found model.ckpt-0, model.ckpt-10, "

@@ -104,7 +104,7 @@ std::optional<RestoreReport> RunRestore::follow(Session& session, const StartPoi
   if (point.is_own) return saver.resume(session, point.prefix, initialize);
   RestoreOptions options = options_;
   options.from = point.prefix;
-  options.which = Checkpoint::newest();
+  options.which = CheckpointChoice::newest();
   return restore_from(session, options, &saver.files());
 }
 
@@ -127,7 +127,7 @@ RestoreReport RunRestore::finish(Session& session, const EarlyRestore& early) co
   } else {
     RestoreOptions options = options_;
     options.from = prefix;
-    options.which = Checkpoint::newest();
+    options.which = CheckpointChoice::newest();
     restore_from(session, options, &saver.files(), is_left);
   }
   saver.set_unused_aside();  // The hooks hold the lock now.

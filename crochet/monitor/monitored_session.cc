@@ -80,7 +80,7 @@ class MonitoredSession::Life final : public WrappedSession {
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {
     if (owner_.options_.group_run)
       hooked_view_->set_before_savers(
-          [this](internal::SaveWish& save) { owner_.agree_after_step(*this, save); });
+          [this](internal::SaveProposal& save) { owner_.agree_after_step(*this, save); });
   }
 
   // The coordinator waits for stragglers after the session is closed.
@@ -266,19 +266,19 @@ void MonitoredSession::agree_at_start(Life& life) {
   std::optional<int64_t> last_step;
   for (const HookHandle& hook : hooks_)
     if (const auto last = hook->last_step()) last_step = std::min(*last, last_step.value_or(*last));
-  if (const std::optional<StopRequest> wish = own_wish(life)) stop_.request_stop(*wish);
+  if (const std::optional<StopRequest> proposal = own_proposal(life)) stop_.request_stop(*proposal);
   options_.group_run->start(*life.start_step(), last_step, stop_);
 }
 
-void MonitoredSession::agree_after_step(Life& life, internal::SaveWish& save) {
-  const bool is_agreed =
-      options_.group_run->after_step(read_global_step(life.session()), own_wish(life), save, stop_);
+void MonitoredSession::agree_after_step(Life& life, internal::SaveProposal& save) {
+  const bool is_agreed = options_.group_run->after_step(read_global_step(life.session()),
+                                                        own_proposal(life), save, stop_);
   if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(is_agreed);
 }
 
 // A signal is known here before SignalHook, which comes after the savers, reports it.
-std::optional<StopRequest> MonitoredSession::own_wish(Life& life) const {
-  if (stop_.wish()) return stop_.wish();
+std::optional<StopRequest> MonitoredSession::own_proposal(Life& life) const {
+  if (stop_.proposal()) return stop_.proposal();
   if (const int signal = pending_signal(); signal != 0)
     return StopRequest{"SignalHook", signal_name(signal), signal};
   return life.coordinator().stop_request();
@@ -298,10 +298,10 @@ bool MonitoredSession::should_stop_with_group() {
 
 void MonitoredSession::end_in_group() {
   const std::optional<StopRequest> reason =
-      stop_.stop_request() ? stop_.stop_request() : stop_.wish();
+      stop_.stop_request() ? stop_.stop_request() : stop_.proposal();
   const int signal = options_.group_run->finish(
       current_step().value_or(0), reason ? reason->reason : "the program makes no further step");
-  if (reason) stop_.grant(*reason);
+  if (reason) stop_.decide(*reason);
   if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(true);
   if (const auto group = internal::run_group(graph())) group->ending_signal = signal;
 }

@@ -25,7 +25,7 @@ class WrappedSession;
 
 namespace internal {
 class GroupRun;
-struct SaveWish;
+struct SaveProposal;
 }  // namespace internal
 
 struct MonitoredSessionOptions {
@@ -203,9 +203,9 @@ class CROCHET_EXPORT MonitoredSession {
   void stop_if_finished();
   // Calls of a run in a group.
   void agree_at_start(Life& life);
-  void agree_after_step(Life& life, internal::SaveWish& save);
+  void agree_after_step(Life& life, internal::SaveProposal& save);
   void leave_group(const std::exception_ptr& error) noexcept;
-  std::optional<StopRequest> own_wish(Life& life) const;
+  std::optional<StopRequest> own_proposal(Life& life) const;
   bool should_stop_with_group();
   void end_in_group();
   // The cleanup after the hooks' last calls.

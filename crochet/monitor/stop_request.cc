@@ -11,13 +11,13 @@
 namespace crochet::inline v0 {
 
 void StopState::request_stop(StopRequest request) {
-  if (!is_held_) return grant(std::move(request));
-  if (request_ || wish_) return;
-  wish_ = std::move(request);
-  log_debug(fmt::format("{} wants a stop: {}", wish_->who, wish_->reason));
+  if (!is_held_) return decide(std::move(request));
+  if (request_ || proposal_) return;
+  proposal_ = std::move(request);
+  log_debug(fmt::format("{} wants a stop: {}", proposal_->who, proposal_->reason));
 }
 
-void StopState::grant(StopRequest request) {
+void StopState::decide(StopRequest request) {
   ++num_requests_;
   if (request_) return;
   request_ = std::move(request);

@@ -36,17 +36,18 @@ class CROCHET_EXPORT StopState {
   // The call is repeated: its runs are refused only after another request.
   void repeat_call() { num_excused_ = num_requests_; }
 
-  // From now on, a request is only a wish, until it is granted: the ranks of a group stop together.
+  // From now on, a request is only a proposal, until it is decided: the ranks of a group stop
+  // together.
   void hold() { is_held_ = true; }
-  const std::optional<StopRequest>& wish() const { return wish_; }
+  const std::optional<StopRequest>& proposal() const { return proposal_; }
   // Makes this the request, unless there already is one.
-  void grant(StopRequest request);
+  void decide(StopRequest request);
 
  private:
   std::optional<StopRequest> request_;
-  std::optional<StopRequest> wish_;
+  std::optional<StopRequest> proposal_;
   bool is_held_ = false;
-  int64_t num_requests_ = 0;  // Those that were granted, also after the first.
+  int64_t num_requests_ = 0;  // Those that were decided, also after the first.
   int64_t num_excused_ = 0;
 };
 

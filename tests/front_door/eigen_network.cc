@@ -60,7 +60,7 @@ int main(int, char** argv) {
 
   if (std::string(argv[1]) == "use") {
     const crochet::RestoreReport best = crochet::load(
-        "runs/network", crochet::Checkpoint::best("validation/loss"), {{"network", network}});
+        "runs/network", crochet::CheckpointChoice::best("validation/loss"), {{"network", network}});
     std::printf("%s %.17g\n", best.prefix.c_str(), network.loss(validation.x, validation.y));
     return 0;
   }

@@ -32,9 +32,9 @@ int main(int, char** argv) {
         .checkpoint_dir = "runs/job",
         .checkpoints = {.timeout_secs = 60,
                         .checkpoint_basename = "weights",
-                        .which = part == "best"
-                                     ? crochet::Checkpoint::best("loss", crochet::Better::kLower)
-                                     : crochet::Checkpoint::newest(),
+                        .which = part == "best" ? crochet::CheckpointChoice::best(
+                                                      "loss", crochet::Better::kLower)
+                                                : crochet::CheckpointChoice::newest(),
                         .final_step = last_step},
         .eval_dir = "runs/eval_" + part,
     });

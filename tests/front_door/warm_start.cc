@@ -58,7 +58,7 @@ int main(int, char** argv) {
 
   crochet::Loop loop({.checkpoint = {.dir = "runs/student", .every_steps = 100},
                       .restore = {.from = "runs/teacher",
-                                  .which = crochet::Checkpoint::best("accuracy"),
+                                  .which = crochet::CheckpointChoice::best("accuracy"),
                                   .only = {"backbone/*"},
                                   .rename = {{"backbone/*", "encoder/*"}},
                                   .allow_surplus = true},

@@ -237,8 +237,8 @@ TEST_F(LoopGroupTest, AllRanksRestoreFromTheFallbackDirectory) {
 // A run that goes back abandons the newer checkpoints.
 TEST_F(LoopGroupTest, AllRanksGoBack) {
   run(2, 12);
-  const std::vector<Outcome> outcomes =
-      run(2, 7, [](Program& program) { program.options.restore.which = Checkpoint::at_step(5); });
+  const std::vector<Outcome> outcomes = run(
+      2, 7, [](Program& program) { program.options.restore.which = CheckpointChoice::at_step(5); });
   expect_all_end_at(outcomes, 7);
   for (const Outcome& outcome : outcomes) EXPECT_THAT(outcome.report->resumed_from, Optional(5));
   EXPECT_THAT(checkpoints(), ElementsAre("0", "5", "7"));

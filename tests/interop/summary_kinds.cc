@@ -47,7 +47,7 @@ void run_until(const std::string& directory, int64_t fails_at) {
 // An evaluator is started again and again, while its job goes back once: the point of step 40 is
 // withdrawn, and that of step 10, whose checkpoint is removed, is not.
 void evaluate(const std::string& job) {
-  const auto train_to = [&](int64_t last_step, const Checkpoint& which) {
+  const auto train_to = [&](int64_t last_step, const CheckpointChoice& which) {
     int64_t count = 0;
     Loop loop({.checkpoint = {.dir = job, .every_steps = 10, .saver = {.max_to_keep = 2}},
                .restore = {.which = which},
@@ -63,10 +63,10 @@ void evaluate(const std::string& job) {
     evaluator.run([&] { return Metrics{{"count", static_cast<double>(count)}}; });
   };
   for (const int64_t last_step : {10, 20, 20, 40}) {
-    train_to(last_step, Checkpoint::newest());
+    train_to(last_step, CheckpointChoice::newest());
     evaluate_all();
   }
-  train_to(35, Checkpoint::at_step(30));
+  train_to(35, CheckpointChoice::at_step(30));
   evaluate_all();
 }
 

@@ -9,22 +9,22 @@
 
 namespace crochet::inline v0 {
 
-Checkpoint Checkpoint::at_step(int64_t step) {
-  internal::check_at_least("Checkpoint::at_step", step, 0);
-  Checkpoint which;
+CheckpointChoice CheckpointChoice::at_step(int64_t step) {
+  internal::check_at_least("CheckpointChoice::at_step", step, 0);
+  CheckpointChoice which;
   which.step_ = step;
   return which;
 }
 
-Checkpoint Checkpoint::best(std::string metric, std::optional<Better> better) {
-  if (metric.empty()) throw InvalidArgumentError("Checkpoint::best: the metric has no name");
-  Checkpoint which;
+CheckpointChoice CheckpointChoice::best(std::string metric, std::optional<Better> better) {
+  if (metric.empty()) throw InvalidArgumentError("CheckpointChoice::best: the metric has no name");
+  CheckpointChoice which;
   which.metric_ = std::move(metric);
   which.better_ = better;
   return which;
 }
 
-std::string to_string(const Checkpoint& which) {
+std::string to_string(const CheckpointChoice& which) {
   if (which.step()) return fmt::format("the checkpoint of step {}", *which.step());
   if (which.is_newest()) return "the newest checkpoint";
   if (!which.better()) return fmt::format("the checkpoint with the best {}", which.metric());

@@ -14,15 +14,15 @@ namespace crochet::inline v0 {
 
 // One of the checkpoints in a directory:
 //
-//   crochet::load("runs/digits", Checkpoint::best("accuracy"), {{"model", model}});
-class CROCHET_EXPORT Checkpoint {
+//   crochet::load("runs/digits", CheckpointChoice::best("accuracy"), {{"model", model}});
+class CROCHET_EXPORT CheckpointChoice {
  public:
   // The one with the largest step, from which a run resumes.
-  static Checkpoint newest() { return {}; }
-  static Checkpoint at_step(int64_t step);
+  static CheckpointChoice newest() { return {}; }
+  static CheckpointChoice at_step(int64_t step);
   // The one with the best value of a metric that was recorded with it; of equal ones, the newest.
   // `better` may be unset for a metric that the run's keep_best names.
-  static Checkpoint best(std::string metric, std::optional<Better> better = {});
+  static CheckpointChoice best(std::string metric, std::optional<Better> better = {});
 
   // Unset for the newest, and for the best.
   std::optional<int64_t> step() const { return step_; }
@@ -31,10 +31,10 @@ class CROCHET_EXPORT Checkpoint {
   std::optional<Better> better() const { return better_; }
   bool is_newest() const { return !step_ && metric_.empty(); }
 
-  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
+  friend bool operator==(const CheckpointChoice&, const CheckpointChoice&) = default;
 
  private:
-  Checkpoint() = default;
+  CheckpointChoice() = default;
 
   std::optional<int64_t> step_;
   std::string metric_;
@@ -42,6 +42,6 @@ class CROCHET_EXPORT Checkpoint {
 };
 
 // "the newest checkpoint", "the checkpoint of step 1200", "the checkpoint with the best accuracy".
-CROCHET_EXPORT std::string to_string(const Checkpoint& which);
+CROCHET_EXPORT std::string to_string(const CheckpointChoice& which);
 
 }  // namespace crochet::inline v0

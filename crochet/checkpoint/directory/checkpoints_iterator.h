@@ -29,7 +29,7 @@ struct CheckpointsIteratorOptions {
   CheckpointBasename checkpoint_basename = "model.ckpt";
   // Which ones to return: the newest each time there is a newer one, or the best each time there is
   // a better one.
-  Checkpoint which = Checkpoint::newest();
+  CheckpointChoice which = CheckpointChoice::newest();
   // Instead, every checkpoint, in the order of the steps: also those that a newer one supersedes
   // before they are returned, as long as the job keeps them.
   bool all_checkpoints = false;

@@ -85,7 +85,7 @@ TEST_F(CheckpointsIteratorTest, ReturnsEachNewestCheckpointOnce) {
 
 TEST_F(CheckpointsIteratorTest, ReturnsEachBestCheckpointOnce) {
   CheckpointsIteratorOptions options = this->options();
-  options.which = Checkpoint::best("accuracy", Better::kHigher);
+  options.which = CheckpointChoice::best("accuracy", Better::kHigher);
   CheckpointsIterator checkpoints("d", options);
   save(1);
   EXPECT_EQ(checkpoints.next(), std::nullopt) << "it has no accuracy";
@@ -102,7 +102,7 @@ TEST_F(CheckpointsIteratorTest, ReturnsEachBestCheckpointOnce) {
 
 TEST_F(CheckpointsIteratorTest, TheBestNeedsToKnowWhatIsBetter) {
   CheckpointsIteratorOptions options = this->options();
-  options.which = Checkpoint::best("accuracy");
+  options.which = CheckpointChoice::best("accuracy");
   CheckpointsIterator checkpoints("d", options);
   save_with(2, 0.5);
   EXPECT_THROW(checkpoints.next(), InvalidArgumentError);
@@ -126,7 +126,7 @@ TEST_F(CheckpointsIteratorTest, EndsWithTheFinalStep) {
   options.final_step = 4;
   options.timeout_secs.reset();
   CheckpointsIterator newest("d", options);
-  options.which = Checkpoint::best("accuracy", Better::kHigher);
+  options.which = CheckpointChoice::best("accuracy", Better::kHigher);
   CheckpointsIterator best("d", options);
   save_with(3, 0.75);
   EXPECT_EQ(newest.next(), path(3));
@@ -139,9 +139,9 @@ TEST_F(CheckpointsIteratorTest, EndsWithTheFinalStep) {
 
 TEST_F(CheckpointsIteratorTest, RejectsAChoiceThatNothingCanFollow) {
   CheckpointsIteratorOptions options = this->options();
-  options.which = Checkpoint::at_step(3);
+  options.which = CheckpointChoice::at_step(3);
   EXPECT_THROW(CheckpointsIterator("d", options), InvalidArgumentError);
-  options.which = Checkpoint::best("accuracy");
+  options.which = CheckpointChoice::best("accuracy");
   options.all_checkpoints = true;
   EXPECT_THROW(CheckpointsIterator("d", options), InvalidArgumentError);
 }

@@ -23,7 +23,8 @@ std::vector<std::string> names_of(const std::vector<FoundCheckpoint>& found) {
   return names;
 }
 
-std::string chosen_in(FileSystem& files, const std::string& directory, const Checkpoint& which) {
+std::string chosen_in(FileSystem& files, const std::string& directory,
+                      const CheckpointChoice& which) {
   const std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
   if (found.empty())
     throw NotFoundError(fmt::format("{}: no checkpoint in this directory", directory));
@@ -44,7 +45,7 @@ Better better_of(const std::vector<FoundCheckpoint>& found, const std::string& d
         return known->second;
   throw InvalidArgumentError(
       fmt::format("{}: no keep_best says whether a higher or a lower \"{}\" is better: use "
-                  "Checkpoint::best(\"{}\", Better::kHigher), or kLower",
+                  "CheckpointChoice::best(\"{}\", Better::kHigher), or kLower",
                   directory, metric, metric));
 }
 
@@ -58,7 +59,7 @@ std::vector<std::string> known_metrics(const std::vector<FoundCheckpoint>& found
 }
 
 const FoundCheckpoint& best_of(const std::vector<FoundCheckpoint>& found,
-                               const std::string& directory, const Checkpoint& which) {
+                               const std::string& directory, const CheckpointChoice& which) {
   if (const FoundCheckpoint* const best = find_best(found, directory, which)) return *best;
   const std::vector<std::string> known = known_metrics(found);
   throw NotFoundError(fmt::format("{}: none of its {} checkpoints has a metric \"{}\"; found {}",
@@ -89,7 +90,7 @@ std::vector<std::string> similar_names(FileSystem& files, const std::string& pat
 }  // namespace
 
 const FoundCheckpoint* find_best(const std::vector<FoundCheckpoint>& found,
-                                 const std::string& directory, const Checkpoint& which) {
+                                 const std::string& directory, const CheckpointChoice& which) {
   const std::string& metric = which.metric();
   const auto value_of = [&](const FoundCheckpoint& each) {
     if (!each.sidecar) return std::nan("");
@@ -110,7 +111,7 @@ const FoundCheckpoint* find_best(const std::vector<FoundCheckpoint>& found,
 }
 
 const FoundCheckpoint& chosen_of(const std::vector<FoundCheckpoint>& found,
-                                 const std::string& directory, const Checkpoint& which) {
+                                 const std::string& directory, const CheckpointChoice& which) {
   if (which.is_newest()) return found.back();
   if (!which.step()) return best_of(found, directory, which);
   for (const FoundCheckpoint& each : found)
@@ -126,7 +127,8 @@ std::optional<std::string> directory_of_checkpoints(FileSystem& files, const std
   return std::nullopt;
 }
 
-std::string chosen_checkpoint(FileSystem& files, const std::string& path, const Checkpoint& which) {
+std::string chosen_checkpoint(FileSystem& files, const std::string& path,
+                              const CheckpointChoice& which) {
   if (const auto directory = directory_of_checkpoints(files, path))
     return chosen_in(files, *directory, which);
   if (!which.is_newest())

@@ -18,18 +18,19 @@ namespace crochet::inline v0::internal {
 // Throws: NotFoundError, which lists similar names or what the directory has instead;
 // InvalidArgumentError for a directory with checkpoints of several basenames, unless the state file
 // names one of them, and for `which` other than the newest with a path of a single checkpoint.
-CROCHET_EXPORT std::string chosen_checkpoint(FileSystem& files, const std::string& path,
-                                             const Checkpoint& which = Checkpoint::newest());
+CROCHET_EXPORT std::string chosen_checkpoint(
+    FileSystem& files, const std::string& path,
+    const CheckpointChoice& which = CheckpointChoice::newest());
 
 // The chosen one of the checkpoints of one basename, sorted by step. Requires: there is one.
 // Throws: NotFoundError; InvalidArgumentError for a metric of which it is unknown what is better.
 const FoundCheckpoint& chosen_of(const std::vector<FoundCheckpoint>& found,
-                                 const std::string& directory, const Checkpoint& which);
+                                 const std::string& directory, const CheckpointChoice& which);
 
 // The best by which.metric(), of equal ones the last; null if none has that metric.
 // Throws: InvalidArgumentError if it is unknown what is better.
 const FoundCheckpoint* find_best(const std::vector<FoundCheckpoint>& found,
-                                 const std::string& directory, const Checkpoint& which);
+                                 const std::string& directory, const CheckpointChoice& which);
 
 // The directory, if the path stands for all checkpoints of one: the directory, or its state file.
 CROCHET_EXPORT std::optional<std::string> directory_of_checkpoints(FileSystem& files,

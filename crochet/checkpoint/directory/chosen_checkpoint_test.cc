@@ -29,7 +29,7 @@ class ChosenCheckpointTest : public testing::Test {
     writer.finish();
     write_sidecar(files_, prefix, {.unix_time = 1, .metrics = metrics, .better = better});
   }
-  std::string chosen(const Checkpoint& which, const std::string& path = "run") {
+  std::string chosen(const CheckpointChoice& which, const std::string& path = "run") {
     return chosen_checkpoint(files_, path, which);
   }
 
@@ -39,9 +39,9 @@ class ChosenCheckpointTest : public testing::Test {
 TEST_F(ChosenCheckpointTest, IsTheOneWithTheStep) {
   write("run/m-5");
   write("run/m-20");
-  EXPECT_EQ(chosen(Checkpoint::newest()), "run/m-20");
-  EXPECT_EQ(chosen(Checkpoint::at_step(5)), "run/m-5");
-  EXPECT_THAT([&] { chosen(Checkpoint::at_step(6)); },
+  EXPECT_EQ(chosen(CheckpointChoice::newest()), "run/m-20");
+  EXPECT_EQ(chosen(CheckpointChoice::at_step(5)), "run/m-5");
+  EXPECT_THAT([&] { chosen(CheckpointChoice::at_step(6)); },
               ThrowsMessage<NotFoundError>("run: no checkpoint of step 6; found m-5, m-20"));
 }
 
@@ -51,9 +51,10 @@ TEST_F(ChosenCheckpointTest, IsTheBestByAMetric) {
   write("run/m-3", {{"loss", 1}});
   write("run/m-4", {{"loss", std::nan("")}});
   write("run/m-5");
-  EXPECT_EQ(chosen(Checkpoint::best("loss", Better::kLower)), "run/m-3") << "the newest of them";
-  EXPECT_EQ(chosen(Checkpoint::best("loss", Better::kHigher)), "run/m-1");
-  EXPECT_THAT([&] { chosen(Checkpoint::best("accuracy")); },
+  EXPECT_EQ(chosen(CheckpointChoice::best("loss", Better::kLower)), "run/m-3")
+      << "the newest of them";
+  EXPECT_EQ(chosen(CheckpointChoice::best("loss", Better::kHigher)), "run/m-1");
+  EXPECT_THAT([&] { chosen(CheckpointChoice::best("accuracy")); },
               ThrowsMessage<NotFoundError>(
                   "run: none of its 5 checkpoints has a metric \"accuracy\"; found loss"));
 }
@@ -61,43 +62,43 @@ TEST_F(ChosenCheckpointTest, IsTheBestByAMetric) {
 TEST_F(ChosenCheckpointTest, TheRunSaysWhatIsBetter) {
   write("run/m-1", {{"loss", 2}});
   write("run/m-2", {{"loss", 1}});
-  EXPECT_THAT([&] { chosen(Checkpoint::best("loss")); },
+  EXPECT_THAT([&] { chosen(CheckpointChoice::best("loss")); },
               ThrowsMessage<InvalidArgumentError>(
-                  HasSubstr("use Checkpoint::best(\"loss\", Better::kHigher), or kLower")));
+                  HasSubstr("use CheckpointChoice::best(\"loss\", Better::kHigher), or kLower")));
   write("run/m-3", {}, {{"loss", Better::kHigher}});
-  EXPECT_EQ(chosen(Checkpoint::best("loss")), "run/m-1");
-  EXPECT_EQ(chosen(Checkpoint::best("loss", Better::kLower)), "run/m-2");
+  EXPECT_EQ(chosen(CheckpointChoice::best("loss")), "run/m-1");
+  EXPECT_EQ(chosen(CheckpointChoice::best("loss", Better::kLower)), "run/m-2");
 }
 
 TEST_F(ChosenCheckpointTest, TheStateFileChoosesAmongBasenames) {
   write("run/a-9");
   write("run/b-1");
   EXPECT_THAT(
-      [&] { chosen(Checkpoint::newest()); },
+      [&] { chosen(CheckpointChoice::newest()); },
       ThrowsMessage<InvalidArgumentError>("run: found several checkpoints, name one: a-9, b-1"));
   update_checkpoint_state(files_, "run", "run/b-1");
-  EXPECT_EQ(chosen(Checkpoint::newest()), "run/b-1");
-  EXPECT_THROW(chosen(Checkpoint::at_step(9)), NotFoundError) << "it is of another run";
+  EXPECT_EQ(chosen(CheckpointChoice::newest()), "run/b-1");
+  EXPECT_THROW(chosen(CheckpointChoice::at_step(9)), NotFoundError) << "it is of another run";
 }
 
 TEST_F(ChosenCheckpointTest, APathOfOneCheckpointLeavesNoChoice) {
   write("run/m-1");
-  EXPECT_EQ(chosen(Checkpoint::newest(), "run/m-1.index"), "run/m-1");
+  EXPECT_EQ(chosen(CheckpointChoice::newest(), "run/m-1.index"), "run/m-1");
   EXPECT_THAT(
-      [&] { chosen(Checkpoint::at_step(1), "run/m-1"); },
+      [&] { chosen(CheckpointChoice::at_step(1), "run/m-1"); },
       ThrowsMessage<InvalidArgumentError>(
           "run/m-1: found a single checkpoint, where the checkpoint of step 1 of a directory "
           "is requested"));
 }
 
 TEST(CheckpointChoiceTest, IsDescribed) {
-  EXPECT_EQ(to_string(Checkpoint::newest()), "the newest checkpoint");
-  EXPECT_EQ(to_string(Checkpoint::at_step(12)), "the checkpoint of step 12");
-  EXPECT_EQ(to_string(Checkpoint::best("loss")), "the checkpoint with the best loss");
-  EXPECT_EQ(to_string(Checkpoint::best("loss", Better::kLower)),
+  EXPECT_EQ(to_string(CheckpointChoice::newest()), "the newest checkpoint");
+  EXPECT_EQ(to_string(CheckpointChoice::at_step(12)), "the checkpoint of step 12");
+  EXPECT_EQ(to_string(CheckpointChoice::best("loss")), "the checkpoint with the best loss");
+  EXPECT_EQ(to_string(CheckpointChoice::best("loss", Better::kLower)),
             "the checkpoint with the lowest loss");
-  EXPECT_THROW(Checkpoint::at_step(-1), InvalidArgumentError);
-  EXPECT_THROW(Checkpoint::best(""), InvalidArgumentError);
+  EXPECT_THROW(CheckpointChoice::at_step(-1), InvalidArgumentError);
+  EXPECT_THROW(CheckpointChoice::best(""), InvalidArgumentError);
 }
 
 }  // namespace

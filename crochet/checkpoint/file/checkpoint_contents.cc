@@ -91,22 +91,22 @@ const std::map<std::string, TensorInfo, std::less<>>& CheckpointContents::infos(
   return infos_.emplace(std::move(infos));
 }
 
-const std::vector<StoredPart>& CheckpointContents::slices_of(
+const std::vector<StoredSlice>& CheckpointContents::slices_of(
     const StoredTensors::Item& item) const {
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = slices_.find(&item); found != slices_.end()) return found->second;
   }
-  std::vector<StoredPart> slices = all_slices(stored(), item.first, item.second);
+  std::vector<StoredSlice> slices = all_slices(stored(), item.first, item.second);
   const std::lock_guard lock(mutex_);
   return slices_.try_emplace(&item, std::move(slices)).first->second;
 }
 
-std::vector<StoredPart> CheckpointContents::parts_of(const StoredTensors::Item& item,
-                                                     const TensorSlice& target) const {
+std::vector<StoredSlice> CheckpointContents::parts_of(const StoredTensors::Item& item,
+                                                      const TensorSlice& target) const {
   try {
-    std::vector<StoredPart> parts = slices_within(slices_of(item), item.first, target);
-    for (const StoredPart& part : parts) data().check_place(*part.entry, item.first);
+    std::vector<StoredSlice> parts = slices_within(slices_of(item), item.first, target);
+    for (const StoredSlice& part : parts) data().check_place(*part.entry, item.first);
     return parts;
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError(fmt::format("checkpoint {}: {}", prefix_, error.what()));
@@ -138,7 +138,7 @@ void CheckpointContents::read_entry(const StoredTensor& entry, std::string_view 
 void CheckpointContents::read_numbers(const LocatedTensor& tensor, ReadRun& pass,
                                       std::span<std::byte> destination) const {
   if (!tensor.target) return read_entry(*tensor.entry, tensor.name, pass, destination);
-  for (const StoredPart& part : tensor.parts) {
+  for (const StoredSlice& part : tensor.parts) {
     if (part.where == *tensor.target) {
       read_entry(*part.entry, tensor.name, pass, destination);
       continue;
@@ -162,7 +162,7 @@ std::vector<std::string> CheckpointContents::read_strings(const LocatedTensor& t
   };
   if (!tensor.target) return read(*tensor.entry);
   std::vector<std::string> strings(static_cast<size_t>(shape_of(*tensor.target).num_elements()));
-  for (const StoredPart& part : tensor.parts) {
+  for (const StoredSlice& part : tensor.parts) {
     std::vector<std::string> from = read(*part.entry);
     for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
       const auto first = from.begin() + row.offset_in_from;
@@ -230,7 +230,7 @@ void CheckpointContents::verify() const {
 void CheckpointContents::verify(std::string_view key) const {
   const StoredTensors::Item& found = item(key);
   std::vector<NamedEntry> entries;
-  for (const StoredPart& stored : slices_of(found)) entries.push_back({stored.entry, found.first});
+  for (const StoredSlice& stored : slices_of(found)) entries.push_back({stored.entry, found.first});
   verify_entries(data(), std::move(entries));
 }
 

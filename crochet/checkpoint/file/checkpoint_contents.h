@@ -14,7 +14,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/open_checkpoint.h"
 #include "crochet/checkpoint/file/read_run.h"
-#include "crochet/checkpoint/file/stored_parts.h"
+#include "crochet/checkpoint/file/stored_slices.h"
 #include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
@@ -27,7 +27,7 @@ struct LocatedTensor {
   const StoredTensor* entry;  // Of the whole tensor.
   // Set for a part, and for a tensor that is stored in parts; otherwise the entry has the bytes.
   std::optional<TensorSlice> target = {};  // Resolved.
-  std::vector<StoredPart> parts = {};
+  std::vector<StoredSlice> parts = {};
 };
 
 // The implementation of CheckpointReader, for checkpoints of either format.
@@ -77,9 +77,9 @@ class CheckpointContents {
  private:
   // All slices of a tensor. They are found and compared once, since some readers request them one
   // by one.
-  const std::vector<StoredPart>& slices_of(const StoredTensors::Item& item) const;
-  std::vector<StoredPart> parts_of(const StoredTensors::Item& item,
-                                   const TensorSlice& target) const;
+  const std::vector<StoredSlice>& slices_of(const StoredTensors::Item& item) const;
+  std::vector<StoredSlice> parts_of(const StoredTensors::Item& item,
+                                    const TensorSlice& target) const;
   void read_numbers(const LocatedTensor& tensor, ReadRun& pass,
                     std::span<std::byte> destination) const;
   void read_entry(const StoredTensor& entry, std::string_view name, ReadRun& pass,
@@ -93,7 +93,7 @@ class CheckpointContents {
   mutable std::mutex mutex_;  // Guards what follows.
   mutable std::optional<std::map<std::string, TensorInfo, std::less<>>> infos_;
   mutable std::optional<UnreadableValues> unreadable_;
-  mutable std::map<const StoredTensors::Item*, std::vector<StoredPart>> slices_;
+  mutable std::map<const StoredTensors::Item*, std::vector<StoredSlice>> slices_;
 };
 
 }  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@ namespace crochet::inline v0 {
 using internal::CheckpointContents;
 using internal::LocatedTensor;
 using internal::ReadRun;
-using internal::StoredPart;
+using internal::StoredSlice;
 using internal::StoredTensor;
 
 namespace {
@@ -33,7 +33,7 @@ std::vector<const StoredTensor*> entries_of(const std::vector<LocatedTensor>& lo
   entries.reserve(located.size());
   for (const LocatedTensor& tensor : located) {
     if (!tensor.target) entries.push_back(tensor.entry);
-    for (const StoredPart& part : tensor.parts) entries.push_back(part.entry);
+    for (const StoredSlice& part : tensor.parts) entries.push_back(part.entry);
   }
   return entries;
 }
@@ -55,7 +55,7 @@ bool is_before(const LocatedTensor& a, const LocatedTensor& b) {
 
 // The parts of a tensor are also read in the order of the files.
 void sort_parts(LocatedTensor& tensor) {
-  std::ranges::sort(tensor.parts, [](const StoredPart& a, const StoredPart& b) {
+  std::ranges::sort(tensor.parts, [](const StoredSlice& a, const StoredSlice& b) {
     return ReadRun::is_before(*a.entry, *b.entry);
   });
 }

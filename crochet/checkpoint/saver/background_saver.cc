@@ -459,13 +459,17 @@ void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> hel
   queue.change_and_wake([&] { queue.in_hurry = true; });
   if (wait_until(deadline) && !busy()) return;
   const std::string unsaved = unfinished();
-  const std::string last = last_published();
+  const DeadlineExceededError error =
+      late_error(fmt::format("the deadline has passed and not saved yet: {}; writing continues as "
+                             "long as the process runs",
+                             unsaved));
   detach_worker(std::move(held));
-  if (unsaved.empty()) return;
-  throw DeadlineExceededError(fmt::format(
-      "the deadline has passed and not saved yet: {}; the last checkpoint that is published: {}; "
-      "writing continues as long as the process runs",
-      unsaved, last));
+  if (!unsaved.empty()) throw error;
+}
+
+DeadlineExceededError BackgroundSaver::late_error(const std::string& what) {
+  return DeadlineExceededError(
+      fmt::format("{}; the last checkpoint that is published: {}", what, last_published()));
 }
 
 // First makes the copies that snapshots wait for, so that the thread no longer needs the session.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/error.h"
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
@@ -92,6 +93,8 @@ class CROCHET_EXPORT BackgroundSaver {
   double expected_secs(uint64_t num_bytes);
   // The last published checkpoint, or "none of this run".
   std::string last_published();
+  // The error of whatever was not saved in time: what that is, and the last published checkpoint.
+  DeadlineExceededError late_error(const std::string& what);
   // The saves that are not complete: "d/model.ckpt-120 (step 120: written)".
   // "" if there are none.
   std::string unfinished();

@@ -24,7 +24,7 @@ struct RestoreOptions {
   // Which checkpoint in the directory `from`. Without `from`, the run goes back to that checkpoint
   // of its own once, and abandons the newer ones: their files are renamed to `<name>.abandoned`.
   // Started again with this option, it continues from its newest checkpoint.
-  Checkpoint which = Checkpoint::newest();
+  CheckpointChoice which = CheckpointChoice::newest();
   // The values to take from there; the others keep their initial values. All: the step and the
   // state of hooks as well, so that the run continues where the other one was.
   NamePatterns only = true;

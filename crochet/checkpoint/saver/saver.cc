@@ -249,9 +249,8 @@ void Saver::wait(std::optional<double> deadline_secs) {
   if (background_->wait_until(after(clock(), *deadline_secs))) return;
   const std::string unsaved = background_->unfinished();
   if (unsaved.empty()) return;  // Saved meanwhile.
-  throw DeadlineExceededError(
-      fmt::format("not saved within {:g} s: {}; the last checkpoint that is published: {}",
-                  *deadline_secs, unsaved, background_->last_published()));
+  throw background_->late_error(
+      fmt::format("not saved within {:g} s: {}", *deadline_secs, unsaved));
 }
 
 void Saver::close(std::optional<double> deadline_secs) {

@@ -405,7 +405,7 @@ TEST_F(FallbackRecordTest, EndsWithTheNextCheckpointInTheOwnDirectory) {
 TEST_F(FallbackRecordTest, EndsIfTheRunGoesBack) {
   const DirectoryLock lock(files_, "d");
   const DirectoryLock fallback_lock(files_, "e");
-  Saver next(with({.fallback_dir = "e"}), {.which = Checkpoint::at_step(1)});
+  Saver next(with({.fallback_dir = "e"}), {.which = CheckpointChoice::at_step(1)});
   EXPECT_EQ(restored(next), "d/m-1");
   EXPECT_FALSE(files_.exists("d/m.fallback-4"));
   EXPECT_EQ(restored_by_next("e"), "d/m-1");

@@ -71,18 +71,18 @@ struct GroupRun::Report {
   Point point = Point::kStep;
   int64_t step = 0;
   // A stop, if `who` is not empty; for kRecovery and kEnd the reason alone.
-  StopRequest wish = {};
+  StopRequest proposal = {};
   int64_t last_step = kNoStep;
-  SaveWish save = {};
+  SaveProposal save = {};
 
   std::string encode() const {
     return MessageWriter()
         .number(static_cast<int64_t>(point))
         .number(step)
-        .text(wish.who)
-        .text(wish.reason)
-        .number(wish.signal)
-        .number(wish.is_end ? 1 : 0)
+        .text(proposal.who)
+        .text(proposal.reason)
+        .number(proposal.signal)
+        .number(proposal.is_end ? 1 : 0)
         .number(last_step)
         .number(save.request ? 1 : 0)
         .text(save.request.value_or(""))
@@ -94,10 +94,10 @@ struct GroupRun::Report {
     Report report;
     report.point = static_cast<Point>(reader.number());
     report.step = reader.number();
-    report.wish.who = reader.text();
-    report.wish.reason = reader.text();
-    report.wish.signal = static_cast<int>(reader.number());
-    report.wish.is_end = reader.number() != 0;
+    report.proposal.who = reader.text();
+    report.proposal.reason = reader.text();
+    report.proposal.signal = static_cast<int>(reader.number());
+    report.proposal.is_end = reader.number() != 0;
     report.last_step = reader.number();
     const bool has_request = reader.number() != 0;
     const std::string_view request = reader.text();
@@ -153,11 +153,11 @@ std::string GroupRun::describe(const Report& report) {
     case Point::kStep:
       return fmt::format("has completed step {}", report.step);
     case Point::kRecovery:
-      return fmt::format("recovers ({})", report.wish.reason);
+      return fmt::format("recovers ({})", report.proposal.reason);
     case Point::kEndOfData:
       return fmt::format("has no more data after step {}", report.step);
     case Point::kEnd:
-      return fmt::format("ends at step {} ({})", report.step, report.wish.reason);
+      return fmt::format("ends at step {} ({})", report.step, report.proposal.reason);
   }
   return "is at an unknown point";
 }
@@ -179,7 +179,7 @@ void GroupRun::check_points(const std::vector<Report>& reports, const Report& ow
     if (own.point == Point::kRecovery) return;
     recovery_is_agreed_ = true;
     throw AbortedError(fmt::format("rank {} of {} recovers: {}", recovering - reports.begin(),
-                                   reports.size(), recovering->wish.reason));
+                                   reports.size(), recovering->proposal.reason));
   }
   check_data(reports);
   const auto is_elsewhere = [&](const Report& each) {
@@ -211,33 +211,34 @@ void GroupRun::check_data(const std::vector<Report>& reports) {
 }
 
 void GroupRun::grant_end_of_data(StopState& stop) const {
-  if (is_past_the_end()) stop.grant({"the program", "the data of a rank ended"});
+  if (is_past_the_end()) stop.decide({"the program", "the data of a rank ended"});
 }
 
 // That of the lowest rank; with the rank unless all have the same one.
-std::optional<StopRequest> GroupRun::wish_of(const std::vector<Report>& reports) {
-  const auto wants = [](const Report& each) { return !each.wish.who.empty(); };
+std::optional<StopRequest> GroupRun::proposal_of(const std::vector<Report>& reports) {
+  const auto wants = [](const Report& each) { return !each.proposal.who.empty(); };
   const auto first = std::ranges::find_if(reports, wants);
   if (first == reports.end()) return std::nullopt;
-  StopRequest wish = first->wish;
+  StopRequest proposal = first->proposal;
   const auto is_same = [&](const Report& each) {
-    return each.wish.who == wish.who && each.wish.reason == wish.reason;
+    return each.proposal.who == proposal.who && each.proposal.reason == proposal.reason;
   };
-  for (const Report& each : reports) wish.signal = std::max(wish.signal, each.wish.signal);
+  for (const Report& each : reports)
+    proposal.signal = std::max(proposal.signal, each.proposal.signal);
   if (!std::ranges::all_of(reports, is_same))
-    wish.who = fmt::format("rank {}: {}", first - reports.begin(), first->wish.who);
-  return wish;
+    proposal.who = fmt::format("rank {}: {}", first - reports.begin(), first->proposal.who);
+  return proposal;
 }
 
-void GroupRun::grant(const std::optional<StopRequest>& wish, StopState& stop) {
-  if (!wish) return;
-  if (wish->signal != 0 && pending_signal() == 0) set_pending_signal(wish->signal);
-  stop.grant(*wish);
+void GroupRun::decide(const std::optional<StopRequest>& proposal, StopState& stop) {
+  if (!proposal) return;
+  if (proposal->signal != 0 && pending_signal() == 0) set_pending_signal(proposal->signal);
+  stop.decide(*proposal);
 }
 
 void GroupRun::start(int64_t step, std::optional<int64_t> last_step, StopState& stop) {
   Report own = {.point = Point::kStart, .step = step, .last_step = last_step.value_or(kNoStep)};
-  if (stop.wish()) own.wish = *stop.wish();
+  if (stop.proposal()) own.proposal = *stop.proposal();
   const std::vector<Report> reports = meet(own);
   check_points(reports, own);
   agreed_step_ = step;
@@ -248,7 +249,7 @@ void GroupRun::start(int64_t step, std::optional<int64_t> last_step, StopState& 
   if (ends_at_) last_step_ = std::min(*ends_at_, last_step_.value_or(*ends_at_));
   grant_end_of_data(stop);
   // A later session begins with the repetition of the run that failed.
-  if (!std::exchange(has_started_, true)) grant(wish_of(reports), stop);
+  if (!std::exchange(has_started_, true)) decide(proposal_of(reports), stop);
 }
 
 bool GroupRun::is_agreement_due(int64_t step) const {
@@ -257,10 +258,10 @@ bool GroupRun::is_agreement_due(int64_t step) const {
 }
 
 // Of the lowest rank that has one; with its number unless that is the chief.
-SaveWish GroupRun::save_of(const std::vector<Report>& reports) {
-  SaveWish save;
+SaveProposal GroupRun::save_of(const std::vector<Report>& reports) {
+  SaveProposal save;
   for (size_t rank = 0; rank < reports.size(); ++rank) {
-    const SaveWish& each = reports[rank].save;
+    const SaveProposal& each = reports[rank].save;
     if (each.request && !save.request)
       save.request = rank == 0 ? *each.request : fmt::format("rank {}: {}", rank, *each.request);
     save.is_rejected = save.is_rejected || each.is_rejected;
@@ -268,14 +269,14 @@ SaveWish GroupRun::save_of(const std::vector<Report>& reports) {
   return save;
 }
 
-bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, SaveWish& save,
-                          StopState& stop) {
+bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& proposal,
+                          SaveProposal& save, StopState& stop) {
   if (!pending_save_) pending_save_ = std::move(save.request);
   save.request.reset();
   if (!is_agreement_due(step)) return false;
   save.request = std::exchange(pending_save_, std::nullopt);
   // One number in most steps.
-  const bool reports_any = wish || save.request || save.is_rejected;
+  const bool reports_any = proposal || save.request || save.is_rejected;
   const int64_t most = group_->all_max(reports_any ? kReports : step, timeout_secs_);
   if (most == step) {
     agreed_step_ = step;
@@ -287,12 +288,12 @@ bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, 
         fmt::format("the ranks of the group are not at the same point: rank {} has completed step "
                     "{}, another one step {}",
                     group_->rank(), step, most));
-  const Report own = {.step = step, .wish = wish.value_or(StopRequest()), .save = save};
+  const Report own = {.step = step, .proposal = proposal.value_or(StopRequest()), .save = save};
   const std::vector<Report> reports = meet(own);
   check_points(reports, own);
   agreed_step_ = step;
   save = save_of(reports);
-  grant(wish_of(reports), stop);
+  decide(proposal_of(reports), stop);
   grant_end_of_data(stop);
   return true;
 }
@@ -315,12 +316,13 @@ void GroupRun::end_saves() {
 void GroupRun::recover(const std::exception_ptr& error) {
   if (is_saving_) end_saves();
   if (std::exchange(recovery_is_agreed_, false)) return;
-  const Report own = {.point = Point::kRecovery, .wish = {"", crochet::describe(error)}};
+  const Report own = {.point = Point::kRecovery, .proposal = {"", crochet::describe(error)}};
   check_points(meet(own), own);
 }
 
 void GroupRun::end_data(int64_t step) {
-  const Report own = {.point = Point::kEndOfData, .step = step, .wish = {"", "", pending_signal()}};
+  const Report own = {
+      .point = Point::kEndOfData, .step = step, .proposal = {"", "", pending_signal()}};
   const std::vector<Report> reports = meet(own);
   check_points(reports, own);
   ending_signal_ = signal_of(reports);
@@ -328,14 +330,15 @@ void GroupRun::end_data(int64_t step) {
 
 int GroupRun::signal_of(const std::vector<Report>& reports) {
   int signal = 0;
-  for (const Report& each : reports) signal = std::max(signal, each.wish.signal);
+  for (const Report& each : reports) signal = std::max(signal, each.proposal.signal);
   if (signal != 0 && pending_signal() == 0) set_pending_signal(signal);
   return signal;
 }
 
 int GroupRun::finish(int64_t step, const std::string& reason) {
   if (ending_signal_) return *ending_signal_;
-  const Report own = {.point = Point::kEnd, .step = step, .wish = {"", reason, pending_signal()}};
+  const Report own = {
+      .point = Point::kEnd, .step = step, .proposal = {"", reason, pending_signal()}};
   const std::vector<Report> reports = meet(own);
   check_points(reports, own);
   return signal_of(reports);

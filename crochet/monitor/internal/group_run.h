@@ -13,7 +13,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/group/group.h"
-#include "crochet/monitor/internal/save_wish.h"
+#include "crochet/monitor/internal/save_proposal.h"
 #include "crochet/monitor/stop_request.h"
 
 namespace crochet::inline v0::internal {
@@ -46,13 +46,13 @@ class CROCHET_EXPORT GroupRun {
   std::string choose(const std::function<std::string()>& choose);
 
   // After the creation of a session at `step`, with the last step that this rank's hooks know.
-  // Grants a stop that a rank wants before the first step.
+  // Decides on a stop that a rank proposes before the first step.
   void start(int64_t step, std::optional<int64_t> last_step, StopState& stop);
-  // After a step, before it is saved: grants a stop that a rank wants. `wish` and `save` are those
-  // of this rank; `save` becomes that of all ranks: saved if one asks for it, unless one rejects
-  // it. Returns whether the ranks have agreed on this step; otherwise a request waits until they
-  // do.
-  bool after_step(int64_t step, const std::optional<StopRequest>& wish, SaveWish& save,
+  // After a step, before it is saved: decides on a stop that a rank proposes. `proposal` and `save`
+  // are those of this rank; `save` becomes that of all ranks: saved if one asks for it, unless one
+  // rejects it. Returns whether the ranks have agreed on this step; otherwise a request waits until
+  // they do.
+  bool after_step(int64_t step, const std::optional<StopRequest>& proposal, SaveProposal& save,
                   StopState& stop);
   // After a step on which the ranks agree, where they have the state together: returns whether the
   // chief, which passes `saves`, begins to save. It then broadcasts to the others what they do;
@@ -84,11 +84,11 @@ class CROCHET_EXPORT GroupRun {
   // The reports of all ranks.
   std::vector<Report> meet(const Report& own);
   void check_points(const std::vector<Report>& reports, const Report& own);
-  static SaveWish save_of(const std::vector<Report>& reports);
-  static std::optional<StopRequest> wish_of(const std::vector<Report>& reports);
+  static SaveProposal save_of(const std::vector<Report>& reports);
+  static std::optional<StopRequest> proposal_of(const std::vector<Report>& reports);
   // The signal of any rank, which is then this rank's, too; 0 without one.
   static int signal_of(const std::vector<Report>& reports);
-  static void grant(const std::optional<StopRequest>& wish, StopState& stop);
+  static void decide(const std::optional<StopRequest>& proposal, StopState& stop);
   static std::string describe(const Report& report);
   // Throws: AbortedError if the data of a rank ended, and other ranks have continued.
   void check_data(const std::vector<Report>& reports);

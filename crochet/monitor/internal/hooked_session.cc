@@ -194,10 +194,10 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
 }
 
 void HookedSession::call_before_savers(SessionRunContext& context) {
-  internal::SaveWish wish{context.save_request_, context.step_rejected_};
-  before_savers_(wish);
-  context.save_request_ = std::move(wish.request);
-  context.step_rejected_ = wish.is_rejected;
+  internal::SaveProposal proposal{context.save_request_, context.step_rejected_};
+  before_savers_(proposal);
+  context.save_request_ = std::move(proposal.request);
+  context.step_rejected_ = proposal.is_rejected;
 }
 
 void HookedSession::check_save_request() {

@@ -10,7 +10,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/monitor/hook_list.h"
-#include "crochet/monitor/internal/save_wish.h"
+#include "crochet/monitor/internal/save_proposal.h"
 #include "crochet/monitor/internal/wrapped_session.h"
 
 namespace crochet::inline v0 {
@@ -34,7 +34,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   void close() override { closed_ = true; }
   // Sets what is called in each run before the savers' after_run.
   // It may change what they do.
-  using BeforeSavers = std::function<void(internal::SaveWish& wish)>;
+  using BeforeSavers = std::function<void(internal::SaveProposal& proposal)>;
   void set_before_savers(BeforeSavers call) { before_savers_ = std::move(call); }
   // What the hooks do in the background now: "saving step 200".
   std::string activity() const;

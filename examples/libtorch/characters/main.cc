@@ -121,7 +121,7 @@ int train(int64_t steps, const std::string& dir, const std::string& text_file) {
   });
 
   if (report.signal == 0) {  // After a signal there is no time for it.
-    crochet::load(dir, crochet::Checkpoint::best("held_out_loss"), {{"model", net}});
+    crochet::load(dir, crochet::CheckpointChoice::best("held_out_loss"), {{"model", net}});
     fmt::print("held-out loss at its best {:.3f} nats per character\n\n{}\n\n",
                held_out_loss(net, test), sample(net, "The loop ", 300));
   }

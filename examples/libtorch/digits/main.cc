@@ -121,7 +121,7 @@ int train(int64_t steps, const std::string& dir) {
   if (report.signal == 0) {  // After a signal there is no time for it.
     const double last = accuracy(net, test);
     const crochet::RestoreReport best =
-        crochet::load(dir, crochet::Checkpoint::best("accuracy"), {{"model", net}});
+        crochet::load(dir, crochet::CheckpointChoice::best("accuracy"), {{"model", net}});
     fmt::print("held-out accuracy {:.2f} %, at its best {:.2f} % ({})\n", 100 * last,
                100 * accuracy(net, test), best.prefix);
   }

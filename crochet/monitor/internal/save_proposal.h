@@ -8,7 +8,7 @@
 namespace crochet::inline v0::internal {
 
 // What the hooks want for the state after a step: see SessionRunContext.
-struct SaveWish {
+struct SaveProposal {
   std::optional<std::string> request = {};  // Why it is to be saved; unset: no hook asked for that.
   bool is_rejected = false;                 // It is not to be saved.
 };

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/file/stored_parts.h"
+#include "crochet/checkpoint/file/stored_slices.h"
 
 #include <numeric>
 #include <random>
@@ -195,7 +195,7 @@ internal::StoredTensors index_of(const Shape& shape, const std::vector<TensorSli
   tensors["t"] = {.dtype = DType::kFloat, .shape = shape, .slices = slices};
   return internal::StoredTensors(std::move(tensors));
 }
-std::vector<internal::StoredPart> all_slices_of(const internal::StoredTensors& tensors) {
+std::vector<internal::StoredSlice> all_slices_of(const internal::StoredTensors& tensors) {
   return internal::all_slices(tensors, "t", tensors.find("t")->second);
 }
 

@@ -12,7 +12,7 @@
 namespace crochet::inline v0::internal {
 
 // Stored bytes, and the part of a tensor that they contain.
-struct StoredPart {
+struct StoredSlice {
   TensorSlice where;          // Resolved.
   const StoredTensor* entry;  // Owned by the index.
 };
@@ -22,13 +22,13 @@ struct StoredPart {
 // time for any others.
 // Throws: DataLossError for parts that are missing, overlap, contradict the entry or are too
 // entangled to be compared in that time; CancelledError if a signal is pending.
-std::vector<StoredPart> all_slices(const StoredTensors& tensors, std::string_view name,
-                                   const StoredTensor& entry);
+std::vector<StoredSlice> all_slices(const StoredTensors& tensors, std::string_view name,
+                                    const StoredTensor& entry);
 
 // The parts to read for a slice of a tensor: each element of the slice is in one of them.
 // Requires: `all` is what all_slices() returned for the tensor `name`; `target` is resolved.
 // Throws: InvalidArgumentError if the stored parts do not cover the slice.
-std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::string_view name,
-                                      const TensorSlice& target);
+std::vector<StoredSlice> slices_within(const std::vector<StoredSlice>& all, std::string_view name,
+                                       const TensorSlice& target);
 
 }  // namespace crochet::inline v0::internal

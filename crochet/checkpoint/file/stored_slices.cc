@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/file/stored_parts.h"
+#include "crochet/checkpoint/file/stored_slices.h"
 
 #include <algorithm>
 #include <span>
@@ -51,7 +51,7 @@ bool overlap(const TensorSlice& a, const TensorSlice& b) {
 // divided by the next ones. A group that no dimension divides is compared pair by pair.
 class OverlapCheck {
  public:
-  OverlapCheck(std::vector<StoredPart>& slices, std::string_view name)
+  OverlapCheck(std::vector<StoredSlice>& slices, std::string_view name)
       : name_(name), work_left_(kMinWork + kWorkPerExtent * slices.size() * rank_of(slices)) {
     pending_.push_back({slices, 0, 0});
   }
@@ -69,7 +69,7 @@ class OverlapCheck {
 
  private:
   struct Group {
-    std::span<StoredPart> slices;
+    std::span<StoredSlice> slices;
     size_t dimension;      // The dimension to divide it by.
     size_t num_undivided;  // The number of earlier dimensions that did not divide it.
   };
@@ -80,15 +80,15 @@ class OverlapCheck {
   static constexpr size_t kMinWork = 10'000'000;
   static constexpr size_t kWorkPerExtent = 10;
 
-  static size_t rank_of(std::span<const StoredPart> slices) { return slices.front().where.size(); }
+  static size_t rank_of(std::span<const StoredSlice> slices) { return slices.front().where.size(); }
 
   void divide(const Group& group) {
     const auto [slices, dimension, num_undivided] = group;
-    const auto extent = [dimension = dimension](const StoredPart& slice) {
+    const auto extent = [dimension = dimension](const StoredSlice& slice) {
       return slice.where[dimension];
     };
     count_work(slices.size());
-    std::ranges::sort(slices, {}, [&](const StoredPart& slice) { return extent(slice).start; });
+    std::ranges::sort(slices, {}, [&](const StoredSlice& slice) { return extent(slice).start; });
     size_t begin = 0;
     int64_t end = 0;
     for (size_t i = 0; i <= slices.size(); ++i) {
@@ -105,7 +105,7 @@ class OverlapCheck {
     }
   }
 
-  void compare_pairs(std::span<const StoredPart> slices) {
+  void compare_pairs(std::span<const StoredSlice> slices) {
     for (size_t i = 0; i < slices.size(); ++i) {
       count_work(i);
       for (size_t k = 0; k < i; ++k)
@@ -135,10 +135,10 @@ bool is_before(const TensorSlice& a, const TensorSlice& b) {
 
 }  // namespace
 
-std::vector<StoredPart> all_slices(const StoredTensors& tensors, std::string_view name,
-                                   const StoredTensor& entry) {
+std::vector<StoredSlice> all_slices(const StoredTensors& tensors, std::string_view name,
+                                    const StoredTensor& entry) {
   if (entry.slices.empty()) return {{whole_slice(entry.shape), &entry}};
-  std::vector<StoredPart> all;
+  std::vector<StoredSlice> all;
   all.reserve(entry.slices.size());
   for (const TensorSlice& slice : entry.slices) {
     TensorSlice where = resolved_or_lost(slice, entry, name);
@@ -146,19 +146,19 @@ std::vector<StoredPart> all_slices(const StoredTensors& tensors, std::string_vie
     all.push_back({std::move(where), &stored});
   }
   OverlapCheck(all, name).run();
-  std::ranges::sort(all, is_before, &StoredPart::where);
+  std::ranges::sort(all, is_before, &StoredSlice::where);
   return all;
 }
 
-std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::string_view name,
-                                      const TensorSlice& target) {
+std::vector<StoredSlice> slices_within(const std::vector<StoredSlice>& all, std::string_view name,
+                                       const TensorSlice& target) {
   // Often the target is a stored slice. This also handles an empty tensor, which has no elements in
   // common with itself, but a checksum.
-  const auto same = std::ranges::lower_bound(all, target, is_before, &StoredPart::where);
+  const auto same = std::ranges::lower_bound(all, target, is_before, &StoredSlice::where);
   if (same != all.end() && same->where == target) return {*same};
-  std::vector<StoredPart> needed;
+  std::vector<StoredSlice> needed;
   int64_t num_found = 0;
-  for (const StoredPart& stored : all) {
+  for (const StoredSlice& stored : all) {
     if (!overlap(stored.where, target)) continue;
     num_found += shape_of(*intersection(stored.where, target)).num_elements();
     needed.push_back(stored);

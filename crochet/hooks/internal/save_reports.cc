@@ -1,0 +1,59 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/internal/save_reports.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace crochet::inline v0::internal {
+namespace {
+
+// TensorBoard sorts its groups by name, so that this one comes after those of the user.
+constexpr const char* kLastInTensorBoard = "~";
+// How many of the first figures of a save are curves in TensorBoard, too.
+constexpr size_t kNumCurves = 2;
+
+}  // namespace
+
+void SaveReports::record_blocked(int64_t step, Clock::Duration duration) {
+  blocked_secs_[step] += to_seconds(duration);
+  statistics_.blocked_secs += to_seconds(duration);
+}
+
+void SaveReports::record_skipped(int64_t step) {
+  ++statistics_.skipped;
+  write(step, {});
+}
+
+void SaveReports::record_ended(const SaveTicket& ticket) {
+  statistics_.add(ticket);
+  const double blocked_secs = blocked_secs_[ticket.step()];
+  blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
+  if (ticket.error()) return write(ticket.step(), {});
+  const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
+  write(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
+                        {"checkpoint/blocked_seconds", blocked_secs},
+                        {"checkpoint/written_seconds", seconds(SaveStage::kWritten)},
+                        {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
+                        {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())},
+                        {"checkpoint/shared_bytes", static_cast<double>(ticket.shared_bytes())}});
+}
+
+void SaveReports::write(int64_t step, std::vector<Scalar> figures) {
+  if (!writer_) return;
+  std::vector<Scalar> curves;
+  for (const Scalar& figure :
+       std::span(figures).first(std::min<size_t>(figures.size(), kNumCurves)))
+    curves.push_back({kLastInTensorBoard + figure.tag, figure.value});
+  const auto add = [&](const char* tag, int64_t count) {
+    figures.push_back({tag, static_cast<double>(count)});
+  };
+  add("checkpoint/saved", statistics_.saved);
+  add("checkpoint/failed", statistics_.failed);
+  add("checkpoint/skipped", statistics_.skipped);
+  add("checkpoint/retries", statistics_.retries);
+  writer_->add_scalars(step, curves, figures);
+}
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "crochet/base/clock.h"
+#include "crochet/checkpoint/saver/save_statistics.h"
+#include "crochet/checkpoint/saver/save_ticket.h"
+#include "crochet/summary/summary_writer.h"
+
+namespace crochet::inline v0::internal {
+
+// Counts the saves of a run, and writes the figures of each as curves: see CheckpointSaverHook.
+class SaveReports {
+ public:
+  const SaveStatistics& statistics() const { return statistics_; }
+  // Where the curves go from now on; null: nowhere.
+  void write_to(std::shared_ptr<SummaryWriter> writer) { writer_ = std::move(writer); }
+
+  // Training waited for the save of `step`.
+  void record_blocked(int64_t step, Clock::Duration duration);
+  // A save was not made, or has ended.
+  void record_skipped(int64_t step);
+  void record_ended(const SaveTicket& ticket);
+
+ private:
+  // Adds the counts to the figures of a save.
+  void write(int64_t step, std::vector<Scalar> figures);
+
+  SaveStatistics statistics_;
+  std::shared_ptr<SummaryWriter> writer_;
+  std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
+};
+
+}  // namespace crochet::inline v0::internal

@@ -22,7 +22,7 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/group/group.h"
 #include "crochet/group/group_environment.h"

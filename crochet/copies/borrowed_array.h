@@ -14,7 +14,7 @@
 
 namespace crochet::inline v0::copies {
 
-class WriteFence;
+class WriteBarrier;
 
 // The order of a matrix's elements in memory. Checkpoints are always
 // row-major.
@@ -44,13 +44,13 @@ struct BorrowedArray {
   // If set, snapshots copy the array in the background, guarded by it. Requires: before the
   // array is written, its bytes are announced by before_write(); and its memory stays until it is
   // copied, though it may be replaced: `owner` keeps it, or the program.
-  std::shared_ptr<WriteFence> fence = {};
+  std::shared_ptr<WriteBarrier> barrier = {};
   // Returns an object that keeps the memory of the latest view(). Empty if nothing needs to. Called
   // after view() by snapshots that copy the array in the background; the object is released soon
   // after the copy is made, on any thread.
   std::function<std::shared_ptr<const void>()> owner = {};
   // Returns an object whose address identifies the memory of the latest view(): as long as it
-  // exists, no other memory has it, though it need not keep the memory. With a fence, it lets
+  // exists, no other memory has it, though it need not keep the memory. With a barrier, it lets
   // snapshots tell that nothing was written to the array since the snapshot before. Empty if they
   // need not.
   std::function<std::shared_ptr<const void>()> identity = {};

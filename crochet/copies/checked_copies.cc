@@ -22,7 +22,7 @@ uint64_t element_bits(const std::byte* data, size_t size) {
 
 const char* text_of(CheckedCopies::Rule rule) {
   return rule == CheckedCopies::Rule::kAnnounced
-             ? "a value with a write fence may change only after the write is announced"
+             ? "a value with a write barrier may change only after the write is announced"
              : "tracked values may change only within a step and, if the step is in two parts, "
                "only "
                "in the second";

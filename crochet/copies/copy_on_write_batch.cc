@@ -15,15 +15,15 @@ namespace {
 
 // As the pieces of a ParallelCopier: a writer waits for at most this much that another thread is
 // copying, less than a millisecond.
-constexpr size_t kFencedPieceBytes = size_t{1} << 21;
+constexpr size_t kGuardedPieceBytes = size_t{1} << 21;
 
 uintptr_t address(const std::byte* byte) { return reinterpret_cast<uintptr_t>(byte); }
 
 }  // namespace
 
-CopyOnWriteBatch::CopyOnWriteBatch(std::shared_ptr<WriteFence> fence,
-                                   std::vector<FencedArray> arrays, SharedCopier::weak_type copier)
-    : fence_(std::move(fence)),
+CopyOnWriteBatch::CopyOnWriteBatch(std::shared_ptr<WriteBarrier> barrier,
+                                   std::vector<GuardedArray> arrays, SharedCopier::weak_type copier)
+    : barrier_(std::move(barrier)),
       copier_(std::move(copier)),
       versions_(arrays.size()),
       arrays_(std::move(arrays)),
@@ -149,7 +149,7 @@ CopyOnWriteBatch::Piece CopyOnWriteBatch::claim_piece_of(size_t array) {
   const ArrayView& from = arrays_[array].copy.from;
   const size_t unit = part_unit(from);
   const size_t begin = progress.claimed;
-  const size_t wanted = (kFencedPieceBytes + unit - 1) / unit * unit;
+  const size_t wanted = (kGuardedPieceBytes + unit - 1) / unit * unit;
   progress.claimed += std::min(wanted, from.num_bytes() - begin);
   ++progress.num_using;
   return {.array = array, .begin = begin, .end = progress.claimed};
@@ -183,7 +183,7 @@ std::exception_ptr CopyOnWriteBatch::copy_bytes(const Piece& piece, std::byte* t
   internal::scheduling_point();
   std::exception_ptr error;
   try {
-    fence_->copy(arrays_[piece.array].copy.from, to, piece.begin, piece.end);
+    barrier_->copy(arrays_[piece.array].copy.from, to, piece.begin, piece.end);
   } catch (...) {
     error = std::current_exception();
   }
@@ -206,7 +206,7 @@ void CopyOnWriteBatch::end_use(size_t array, const std::exception_ptr& error) no
 void CopyOnWriteBatch::release(size_t array) noexcept {
   changed_.notify_all();
   // Nobody else uses it now.
-  static_cast<void>(FencedArray(std::move(arrays_[array])));
+  static_cast<void>(GuardedArray(std::move(arrays_[array])));
   {
     const std::lock_guard lock(mutex_);
     if (--num_held_ > 0) return;

@@ -16,13 +16,13 @@
 
 #include "crochet/copies/parallel_copier.h"
 #include "crochet/copies/unwritten_arrays.h"
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0::copies {
 
 // An array to be copied, and what is kept until then.
-struct FencedArray {
+struct GuardedArray {
   ParallelCopier::Copy copy;
   Tensor holder;                      // Of the memory of the copy.
   std::shared_ptr<const void> owner;  // Of the memory of the array; may be null.
@@ -30,7 +30,7 @@ struct FencedArray {
   std::shared_ptr<const void> identity = {};
 };
 
-// The arrays of one snapshot that one fence guards, and which parts of them are copied.
+// The arrays of one snapshot that one barrier guards, and which parts of them are copied.
 //
 // The snapshot reads them in place as long as nothing writes to them, so that an array that is
 // written to only after the snapshot's end is never copied. Writers copy what they are about to
@@ -45,13 +45,13 @@ struct FencedArray {
 class CopyOnWriteBatch final : public ParallelCopier::Work {
  public:
   // `copier` is used as long as it exists. Requires: no array is empty, and there is at least one.
-  CopyOnWriteBatch(std::shared_ptr<WriteFence> fence, std::vector<FencedArray> arrays,
+  CopyOnWriteBatch(std::shared_ptr<WriteBarrier> barrier, std::vector<GuardedArray> arrays,
                    SharedCopier::weak_type copier);
 
   // Gives the arrays with an identity their versions. Before anything else uses the batch.
   void set_versions(UnwrittenArrays& unwritten);
 
-  WriteFence& fence() const { return *fence_; }
+  WriteBarrier& barrier() const { return *barrier_; }
   // The arrays whose parts cannot be read one by one.
   const std::vector<size_t>& transposed() const { return transposed_; }
   // The array that is copied to the memory of this tensor, if there is one.
@@ -118,7 +118,7 @@ class CopyOnWriteBatch final : public ParallelCopier::Work {
   // writer waits for one reading at most.
   bool begin_reading(size_t array);
   void copy_piece(const Piece& piece) noexcept;
-  // Calls WriteFence::copy(); returns what it throws.
+  // Calls WriteBarrier::copy(); returns what it throws.
   std::exception_ptr copy_bytes(const Piece& piece, std::byte* to) noexcept;
   void end_use(size_t array, const std::exception_ptr& error) noexcept;
   // Releases what an array needed that is copied or abandoned. Called once for each.
@@ -126,7 +126,7 @@ class CopyOnWriteBatch final : public ParallelCopier::Work {
   void wait_for(size_t array) noexcept;
   void throw_error() const;
 
-  const std::shared_ptr<WriteFence> fence_;
+  const std::shared_ptr<WriteBarrier> barrier_;
   const SharedCopier::weak_type copier_;
   std::vector<uint64_t> versions_;  // By array; 0 if unknown.
   std::vector<Range> ranges_;       // By their begin.
@@ -135,7 +135,7 @@ class CopyOnWriteBatch final : public ParallelCopier::Work {
 
   mutable std::mutex mutex_;         // Guards what follows.
   std::condition_variable changed_;  // An array is copied, or the last one released.
-  std::vector<FencedArray> arrays_;
+  std::vector<GuardedArray> arrays_;
   std::vector<Progress> progress_;  // By array.
   size_t first_unclaimed_ = 0;      // All arrays before it are claimed.
   std::atomic<size_t> num_held_;    // Arrays that are not released. Changed under the mutex.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "crochet/copies/fence_state.h"
+#include "crochet/copies/barrier_state.h"
 
 namespace crochet::inline v0::copies {
 namespace {
@@ -13,7 +13,7 @@ constexpr const char* kWhat = "the copies of a snapshot";
 
 }  // namespace
 
-GuardedCopies::GuardedCopies(FenceState& state, std::shared_ptr<CopyOnWriteBatch> batch)
+GuardedCopies::GuardedCopies(BarrierState& state, std::shared_ptr<CopyOnWriteBatch> batch)
     : state_(state), batch_(std::move(batch)) {}
 
 GuardedCopies::~GuardedCopies() {
@@ -48,7 +48,7 @@ uint64_t GuardedCopies::version_of(const Tensor& copy) const {
 }
 
 void GuardedCopies::note_unannounced_write(const Tensor& copy) noexcept {
-  if (batch_->array_of(copy)) batch_->fence().note_unannounced_write();
+  if (batch_->array_of(copy)) batch_->barrier().note_unannounced_write();
 }
 
 void GuardedCopies::read(const Tensor& copy, size_t begin, std::span<std::byte> into) {

@@ -13,7 +13,7 @@
 
 namespace crochet::inline v0::copies {
 
-class FenceState;
+class BarrierState;
 
 // What a snapshot holds of a batch, for any time; its end is the end of the snapshot.
 //
@@ -21,8 +21,8 @@ class FenceState;
 // copies.
 class GuardedCopies final : public PendingCopies {
  public:
-  // `state` is that of the batch's fence, in this process.
-  GuardedCopies(FenceState& state, std::shared_ptr<CopyOnWriteBatch> batch);
+  // `state` is that of the batch's barrier, in this process.
+  GuardedCopies(BarrierState& state, std::shared_ptr<CopyOnWriteBatch> batch);
   ~GuardedCopies() override;
   GuardedCopies(const GuardedCopies&) = delete;
   GuardedCopies& operator=(const GuardedCopies&) = delete;
@@ -37,7 +37,7 @@ class GuardedCopies final : public PendingCopies {
 
  private:
   const ProcessOwner owner_;
-  FenceState& state_;  // Kept by the batch.
+  BarrierState& state_;  // Kept by the batch.
   const std::shared_ptr<CopyOnWriteBatch> batch_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace crochet::inline v0::copies {
 
-// The arrays to which nothing was written since a snapshot, by the announcements of a fence.
+// The arrays to which nothing was written since a snapshot, by the announcements of a barrier.
 //
 // Not thread-safe.
 class UnwrittenArrays {

@@ -123,7 +123,7 @@ TYPED_TEST(SaveByOperationsTest, UsesTheFallbackDirectoryForASaveThatFailed) {
   EXPECT_THAT(this->saved(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2"));
   EXPECT_THAT(list_checkpoints(this->files_, "e", "model.ckpt"), ElementsAre("e/model.ckpt-1"));
   EXPECT_EQ(hook->statistics().saved, 3);
-  EXPECT_EQ(hook->statistics().saved_elsewhere, 1);
+  EXPECT_EQ(hook->statistics().saved_in_fallback, 1);
   EXPECT_EQ(hook->statistics().retries, 1);
   EXPECT_EQ(hook->statistics().failed, 0);
 }

@@ -406,7 +406,7 @@ TEST_F(SaveDeadlineHookTest, WritesIntoTheFallbackDirectoryIfTheFirstOneFails) {
   train(2);
   session_->close();
   EXPECT_THAT(list_checkpoints(files_, "e", "model.ckpt"), ElementsAre("e/model.ckpt-2"));
-  EXPECT_EQ(hook_->statistics().saved_elsewhere, 1);
+  EXPECT_EQ(hook_->statistics().saved_in_fallback, 1);
   EXPECT_NE(files_.try_lock("e/.lock"), nullptr);
   heal_disk();
   begin_with_fallback("e");

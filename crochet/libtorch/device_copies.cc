@@ -16,7 +16,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/copies/announced_copies.h"
-#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/graph_barriers.h"
 #include "crochet/libtorch/error_message.h"
 #include "crochet/libtorch/tensor_memory.h"
 
@@ -91,7 +91,7 @@ std::shared_ptr<DeviceCopies> DeviceCopies::of(local::Graph& graph) {
 
 DeviceCopies::DeviceCopies(local::Graph& graph)
     : graph_(graph),
-      fence_(std::make_shared<DeviceFence>()),
+      barrier_(std::make_shared<DeviceBarrier>()),
       streams_([] { return std::make_unique<Streams>(); }) {}
 
 DeviceCopies::~DeviceCopies() = default;
@@ -115,7 +115,7 @@ CapturedState DeviceCopies::begin(const at::Tensor& tensor, const std::string& n
     state.copies.push_back(failed_copy(tensor, name, error));
     return state;
   }
-  graph_.fences().add({fence_, &fence_->guard()});
+  graph_.barriers().add({barrier_, &barrier_->guard()});
   return state;
 }
 
@@ -133,11 +133,11 @@ std::shared_ptr<PendingCopies> DeviceCopies::queue(const at::Tensor& tensor,
   // Its storage may lose the memory before the copy is made.
   if (writes == Writes::kAnnounced)
     guard.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
-  return fence_->add({.source = tensor, .target = target, .stream = stream, .name = name},
-                     writes == Writes::kAnnounced ? DeviceFence::Recorded::kTogether
-                                                  : DeviceFence::Recorded::kAlone);
+  return barrier_->add({.source = tensor, .target = target, .stream = stream, .name = name},
+                       writes == Writes::kAnnounced ? DeviceBarrier::Recorded::kTogether
+                                                    : DeviceBarrier::Recorded::kAlone);
 }
 
-void DeviceCopies::drain() { graph_.fences().drain(); }
+void DeviceCopies::drain() { graph_.barriers().drain(); }
 
 }  // namespace crochet::inline v0::libtorch

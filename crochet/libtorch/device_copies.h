@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/libtorch/device_fence.h"
+#include "crochet/libtorch/device_barrier.h"
 #include "crochet/libtorch/pinned_memory.h"
 #include "crochet/session/saveable.h"
 
@@ -50,7 +50,7 @@ class DeviceCopies {
 
   local::Graph& graph_;  // Owns this.
   PinnedMemory memory_;
-  const std::shared_ptr<DeviceFence> fence_;
+  const std::shared_ptr<DeviceBarrier> barrier_;
   PerProcess<Streams> streams_;
 };
 

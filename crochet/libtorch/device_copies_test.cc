@@ -24,7 +24,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/graph_barriers.h"
 #include "crochet/copies/guard.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
@@ -32,7 +32,7 @@
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 #include "crochet/loop/loop.h"
 #include "crochet/session/snapshot.h"
 #include "crochet/testing/memory_file_system.h"
@@ -144,7 +144,7 @@ class DeviceTraining {
         net->set_gradients(static_cast<float>(step.number()));
         update();
       }
-      of_loop.graph->fences().drain();  // Copies of the next step may be late, but not these.
+      of_loop.graph->barriers().drain();  // Copies of the next step may be late, but not these.
       if (order == Order::kPoolFirst) {
         // The next save begins before this is executed.
         FakeDevice::set_order(order);
@@ -198,7 +198,7 @@ TEST_P(DeviceOptimizersTest, KeepSnapshotsWholeThoughTheCopiesAreLate) {
 }
 
 // The control: nothing makes the device wait.
-TEST_P(DeviceOptimizersTest, NeedTheFenceForThat) {
+TEST_P(DeviceOptimizersTest, NeedTheBarrierForThat) {
   FakeDevice::reset(Order::kAtOnce);
   DeviceTraining training(GetParam(), Order::kPoolLate);
   EXPECT_GT(training.count_torn([&] {
@@ -387,7 +387,7 @@ TEST_F(OneDeviceCopyTest, IsMadeBeforeTheGraphIsClosed) {
     wait_until("a query", [] { return FakeDevice::num_queries() > 1; });
     FakeDevice::finish();
   });
-  graph.fences().close();
+  graph.barriers().close();
   EXPECT_EQ(values(state), std::vector<float>(3, 7));
 }
 
@@ -476,7 +476,7 @@ TEST_F(OneDeviceCopyTest, IsNotForTensorsThatNeedMoreThanACopy) {
 TEST_F(OneDeviceCopyTest, GuardsNothingOnceItIsMade) {
   CapturedState state = begin();
   wait(state);
-  graph.fences().settle();
+  graph.barriers().settle();
   const int64_t num_blocks = FakeDevice::num_blocks();
   tensor.add_(1);
   EXPECT_EQ(FakeDevice::num_blocks(), num_blocks);
@@ -493,9 +493,9 @@ class EndedGuard final : public copies::Guard {
 TEST_F(OneDeviceCopyTest, IsGuardedThoughAnotherGuardOfTheGraphHasEnded) {
   FakeDevice::set_order(Order::kPoolLate);
   CapturedState state = begin();
-  graph.fences().add(
+  graph.barriers().add(
       std::make_shared<PerProcess<copies::Guard>>([] { return std::make_unique<EndedGuard>(); }));
-  graph.fences().settle();
+  graph.barriers().settle();
   tensor.add_(1);
   FakeDevice::finish();
   wait(state);

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers that are not trained are written once: the fence knows that nothing was written to them.
+// Layers that are not trained are written once: the barrier knows that nothing was written to them.
 #include <functional>
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/memory_file_system.h"
 

@@ -21,7 +21,7 @@
 #include "crochet/libtorch/optimizer_visitors.h"
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor_memory.h"
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -53,7 +53,7 @@ class KnownOptimizer {
         name_(tracker.name()),
         names_(ParameterNames::of(tracker.graph())),
         initial_optimizers_(InitialOptimizers::of(tracker.graph())),
-        fence_(OperatorFence::of(tracker.graph())) {
+        barrier_(OperatorBarrier::of(tracker.graph())) {
     names_->add(optimizer_);
     const auto [initial, is_new] = initial_optimizers_->by_name.try_emplace(name_);
     initial_ = &initial->second;
@@ -71,7 +71,7 @@ class KnownOptimizer {
     here.add_object(class_entry(fields_->name()), mark());
     here.add_object(kInitialOptions, initial_options());
     for (size_t group = 0; group < optimizer_.param_groups().size(); ++group) {
-      ListingFields listing(here, fence_,
+      ListingFields listing(here, barrier_,
                             [group](const char* option) { return option_name(group, option); });
       fields_->visit(optimizer_.param_groups()[group].options(), listing);
     }
@@ -80,7 +80,7 @@ class KnownOptimizer {
         here.add_object(membership_name(parameter.group, parameter.name), mark());
       torch::optim::OptimizerParamState* const state = state_of(optimizer_, parameter.tensor);
       if (state == nullptr) continue;
-      ListingFields listing(here, fence_, [&parameter](const char* field) {
+      ListingFields listing(here, barrier_, [&parameter](const char* field) {
         return state_name(field, parameter.name);
       });
       fields_->visit(*state, listing);
@@ -252,7 +252,7 @@ class KnownOptimizer {
   const std::shared_ptr<ParameterNames> names_;
   const std::shared_ptr<InitialOptimizers> initial_optimizers_;
   InitialOptimizer* initial_ = nullptr;  // In the former.
-  const std::shared_ptr<OperatorFence> fence_;
+  const std::shared_ptr<OperatorBarrier> barrier_;
   mutable std::set<std::string> read_options_;  // By the restore that is being made.
 };
 

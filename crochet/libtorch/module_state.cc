@@ -112,7 +112,7 @@ ModuleState::ModuleState(const Tracker& tracker, ModuleParts parts)
     : name_(tracker.name()),
       parts_(std::move(parts)),
       names_(ParameterNames::of(tracker.graph())),
-      fence_(OperatorFence::of(tracker.graph())),
+      barrier_(OperatorBarrier::of(tracker.graph())),
       purpose_(internal::RestorePurpose::of(tracker.graph())) {}
 
 std::string ModuleState::full_name(const std::string& name) const {
@@ -124,15 +124,15 @@ void ModuleState::list(Tracker& here) const {
   if (!here.is_restoring() && purpose_->is_same_training && parts_.check) parts_.check();
   const std::vector<NamedTensor> parameters = parts_.parameters();
   names_->set(name_, parameters);
-  const auto list_tensors = [&](const auto& tensors, const auto& fence) {
+  const auto list_tensors = [&](const auto& tensors, const auto& barrier) {
     for (const auto& [name, tensor] : tensors) {
-      track_tensor(here, name, tensor, fence);
+      track_tensor(here, name, tensor, barrier);
       if (names_->is_resized(full_name(name), tensor.sizes()) && !here.is_restoring())
         here.add_object(resized_name(name), size_mark());
     }
   };
-  list_tensors(parameters, fence_);
-  list_tensors(parts_.buffers(), std::shared_ptr<OperatorFence>());
+  list_tensors(parameters, barrier_);
+  list_tensors(parts_.buffers(), std::shared_ptr<OperatorBarrier>());
   if (here.is_restoring())
     for (const std::string& name : read_marks_) here.add_object(resized_name(name), size_mark());
   if (!purpose_->is_same_training) return;
@@ -148,7 +148,7 @@ void ModuleState::list_gradients(Tracker& here) const {
     if (!here.is_restoring() && is_known_to_be_zero(gradient))
       zero.push_back(name);
     else if (!gradient.is_sparse())
-      track_tensor(here, gradient_name(name), gradient, fence_);
+      track_tensor(here, gradient_name(name), gradient, barrier_);
     else if (!here.is_restoring())
       track_tensor(here, gradient_name(name), gradient.to_dense(), nullptr);
   }

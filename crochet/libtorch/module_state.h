@@ -10,7 +10,7 @@
 #include "crochet/libtorch/module_modes.h"
 #include "crochet/libtorch/named_tensors.h"
 #include "crochet/libtorch/parameter_names.h"
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::internal {
@@ -52,7 +52,7 @@ class ModuleState {
   const std::string name_;
   const ModuleParts parts_;
   const std::shared_ptr<ParameterNames> names_;
-  const std::shared_ptr<OperatorFence> fence_;
+  const std::shared_ptr<OperatorBarrier> barrier_;
   const std::shared_ptr<const internal::RestorePurpose> purpose_;
   // Names of tensors whose size changed, in the restore that is being made.
   mutable std::vector<std::string> read_marks_;

@@ -13,7 +13,7 @@
 #include <ATen/record_function.h>
 
 #include "crochet/base/internal/immortal.h"
-#include "crochet/libtorch/device_fence.h"
+#include "crochet/libtorch/device_barrier.h"
 
 // The layout of at::RecordFunction depends on it, and LibTorch is always built with it.
 #ifndef NDEBUG
@@ -111,50 +111,54 @@ OperatorObserver& OperatorObserver::instance() {
 OperatorObserver::OperatorObserver() = default;
 OperatorObserver::~OperatorObserver() = default;
 
-template <typename Fence>
-void OperatorObserver::add(std::vector<Fence*>& fences, Fence& fence) {
+template <typename Barrier>
+void OperatorObserver::add(std::vector<Barrier*>& barriers, Barrier& barrier) {
   const std::unique_lock lock(mutex_);
-  fences.push_back(&fence);
+  barriers.push_back(&barrier);
   if (installed_) return;
   try {
     installed_ = std::make_unique<Installed>();
   } catch (...) {
-    fences.pop_back();
+    barriers.pop_back();
     throw;
   }
 }
 
-template <typename Fence>
-void OperatorObserver::remove(std::vector<Fence*>& fences, Fence& fence) noexcept {
+template <typename Barrier>
+void OperatorObserver::remove(std::vector<Barrier*>& barriers, Barrier& barrier) noexcept {
   const std::unique_lock lock(mutex_);
-  std::erase(fences, &fence);
-  if (fences_.empty() && device_fences_.empty()) installed_.reset();
+  std::erase(barriers, &barrier);
+  if (barriers_.empty() && device_barriers_.empty()) installed_.reset();
 }
 
-void OperatorObserver::add(copies::WriteFence& fence) { add(fences_, fence); }
-void OperatorObserver::remove(copies::WriteFence& fence) noexcept { remove(fences_, fence); }
-void OperatorObserver::add(DeviceFence& fence) { add(device_fences_, fence); }
-void OperatorObserver::remove(DeviceFence& fence) noexcept { remove(device_fences_, fence); }
+void OperatorObserver::add(copies::WriteBarrier& barrier) { add(barriers_, barrier); }
+void OperatorObserver::remove(copies::WriteBarrier& barrier) noexcept {
+  remove(barriers_, barrier);
+}
+void OperatorObserver::add(DeviceBarrier& barrier) { add(device_barriers_, barrier); }
+void OperatorObserver::remove(DeviceBarrier& barrier) noexcept {
+  remove(device_barriers_, barrier);
+}
 
 void OperatorObserver::announce(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage()) return;
   const std::shared_lock lock(mutex_);
   if (!tensor.device().is_cpu()) {
-    for (DeviceFence* const fence : device_fences_) fence->before_write_to(tensor);
+    for (DeviceBarrier* const barrier : device_barriers_) barrier->before_write_to(tensor);
     return;
   }
   const c10::Storage& storage = tensor.storage();
   const auto* const begin = static_cast<const std::byte*>(storage.data());
   if (begin == nullptr) return;
-  for (copies::WriteFence* const fence : fences_)
-    fence->before_write(begin, begin + storage.nbytes());
+  for (copies::WriteBarrier* const barrier : barriers_)
+    barrier->before_write(begin, begin + storage.nbytes());
 }
 
 void OperatorObserver::announce_all() noexcept {
   const std::shared_lock lock(mutex_);
   const auto* const end = reinterpret_cast<const void*>(std::numeric_limits<uintptr_t>::max());
-  for (copies::WriteFence* const fence : fences_) fence->before_write(nullptr, end);
-  for (DeviceFence* const fence : device_fences_) fence->before_any_write();
+  for (copies::WriteBarrier* const barrier : barriers_) barrier->before_write(nullptr, end);
+  for (DeviceBarrier* const barrier : device_barriers_) barrier->before_any_write();
 }
 
 }  // namespace crochet::inline v0::libtorch

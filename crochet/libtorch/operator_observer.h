@@ -8,13 +8,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 
 namespace crochet::inline v0::libtorch {
 
-class DeviceFence;
+class DeviceBarrier;
 
-// The fences that are raised, of all graphs, and the observer of LibTorch's operators that serves
+// The barriers that are raised, of all graphs, and the observer of LibTorch's operators that serves
 // them. It is installed while there are any.
 //
 // Thread-safe.
@@ -27,12 +27,12 @@ class OperatorObserver {
   OperatorObserver(const OperatorObserver&) = delete;
   OperatorObserver& operator=(const OperatorObserver&) = delete;
 
-  // A fence of tensors in the CPU's memory.
-  void add(copies::WriteFence& fence);
-  void remove(copies::WriteFence& fence) noexcept;
-  // A fence of tensors on devices.
-  void add(DeviceFence& fence);
-  void remove(DeviceFence& fence) noexcept;
+  // A barrier of tensors in the CPU's memory.
+  void add(copies::WriteBarrier& barrier);
+  void remove(copies::WriteBarrier& barrier) noexcept;
+  // A barrier of tensors on devices.
+  void add(DeviceBarrier& barrier);
+  void remove(DeviceBarrier& barrier) noexcept;
 
   // Announces a write to the whole memory of the tensor, as resize_() may free it.
   void announce(const at::Tensor& tensor);
@@ -42,15 +42,15 @@ class OperatorObserver {
  private:
   class Installed;
 
-  template <typename Fence>
-  void add(std::vector<Fence*>& fences, Fence& fence);
-  template <typename Fence>
-  void remove(std::vector<Fence*>& fences, Fence& fence) noexcept;
+  template <typename Barrier>
+  void add(std::vector<Barrier*>& barriers, Barrier& barrier);
+  template <typename Barrier>
+  void remove(std::vector<Barrier*>& barriers, Barrier& barrier) noexcept;
 
   std::shared_mutex mutex_;  // Guards what follows.
-  std::vector<copies::WriteFence*> fences_;
-  std::vector<DeviceFence*> device_fences_;
-  std::unique_ptr<Installed> installed_;  // Null without fences.
+  std::vector<copies::WriteBarrier*> barriers_;
+  std::vector<DeviceBarrier*> device_barriers_;
+  std::unique_ptr<Installed> installed_;  // Null without barriers.
 };
 
 }  // namespace crochet::inline v0::libtorch

@@ -21,7 +21,7 @@
 #include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/tracked_tensor.h"
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::libtorch {
@@ -39,8 +39,8 @@ inline std::string option_name(size_t group, const char* option) {
 template <typename Name>
 class ListingFields final : public FieldVisitor {
  public:
-  ListingFields(Tracker& tracker, std::shared_ptr<OperatorFence> fence, Name name)
-      : tracker_(tracker), fence_(std::move(fence)), name_(std::move(name)) {}
+  ListingFields(Tracker& tracker, std::shared_ptr<OperatorBarrier> barrier, Name name)
+      : tracker_(tracker), barrier_(std::move(barrier)), name_(std::move(name)) {}
 
   void operator()(const char* field, int64_t& value) override { tracker_(name_(field), value); }
   void operator()(const char* field, double& value) override { tracker_(name_(field), value); }
@@ -56,16 +56,16 @@ class ListingFields final : public FieldVisitor {
                                           }));
   }
   void operator()(const char* field, at::Tensor& value) override {
-    if (value.defined()) track_tensor(tracker_, name_(field), value, fence_);
+    if (value.defined()) track_tensor(tracker_, name_(field), value, barrier_);
   }
   void operator()(const char* field, std::deque<at::Tensor>& values) override {
     for (size_t i = 0; i < values.size(); ++i)
-      track_tensor(tracker_, fmt::format("{}/{}", name_(field), i), values[i], fence_);
+      track_tensor(tracker_, fmt::format("{}/{}", name_(field), i), values[i], barrier_);
   }
 
  private:
   Tracker& tracker_;
-  const std::shared_ptr<OperatorFence> fence_;
+  const std::shared_ptr<OperatorBarrier> barrier_;
   const Name name_;
 };
 

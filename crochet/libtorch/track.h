@@ -54,7 +54,7 @@ namespace crochet::inline v0 {
 // which a restore sets; and options of LibTorch's other layers and the number of hooks of a
 // parameter, which it compares ("net/modes/..."). A restore logs in what the program differs.
 //
-// Parameters and gradients are copied in the background, while a step runs (see OperatorFence);
+// Parameters and gradients are copied in the background, while a step runs (see OperatorBarrier);
 // buffers between two steps, so they may change in the forward pass.
 //
 // Throws: InvalidArgumentError for sparse, quantized and undefined tensors. A save throws a

@@ -82,7 +82,7 @@ std::shared_ptr<const void> identity_of(const std::shared_ptr<const void>& memor
 }  // namespace
 
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
-                  std::shared_ptr<copies::WriteFence> fence) {
+                  std::shared_ptr<copies::WriteBarrier> barrier) {
   Tracker here = tracker;
   const std::string full_name = internal::full_name(tracker.name(), name);
   try {
@@ -94,13 +94,13 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
     return here.add_object(
         name, std::make_shared<TensorObject>(
                   tensor, full_name,
-                  fence ? DeviceCopies::Writes::kAnnounced : DeviceCopies::Writes::kUnknown,
+                  barrier ? DeviceCopies::Writes::kAnnounced : DeviceCopies::Writes::kUnknown,
                   DeviceCopies::of(tracker.graph())));
   copies::BorrowedArray array = {
       .view = [tensor, full_name] { return view_of(tensor, full_name); }};
   // Memory that may go away is copied between the steps.
-  if (const auto memory = fence ? kept_memory(tensor.storage()) : nullptr) {
-    array.fence = std::move(fence);
+  if (const auto memory = barrier ? kept_memory(tensor.storage()) : nullptr) {
+    array.barrier = std::move(barrier);
     array.owner = [memory] { return memory; };
     array.identity = [memory] { return identity_of(memory); };
   }

@@ -17,6 +17,7 @@
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/crochet.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"

@@ -92,7 +92,7 @@ struct DebugOptions {
   int64_t rehearsal_steps = 0;
   // Fails a save, naming the array, if one was changed while it was copied: by another thread, or
   // by the `compute` of a step in two parts. Ends the run if one was changed without an
-  // announcement to its fence, then or since the last save. Each save blocks training while it
+  // announcement to its barrier, then or since the last save. Each save blocks training while it
   // computes a checksum of the state, and nothing counts as unchanged without a comparison.
   bool check_torn_snapshots = false;
 };

@@ -202,7 +202,7 @@ TEST_F(LoopSavingTest, ResumesFromTheFallbackDirectory) {
       throw UnknownError(fmt::format("{}: broken", path));
   });
   const RunReport report = count_to(5);
-  EXPECT_EQ(report.saving.saved_elsewhere, 1);
+  EXPECT_EQ(report.saving.saved_in_fallback, 1);
   EXPECT_EQ(report.saving.saved, report.saves);
   EXPECT_EQ(report.saving.retries, 4);
   EXPECT_GT(report.saving.bytes, 0U);

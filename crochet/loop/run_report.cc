@@ -27,7 +27,7 @@ std::string to_string(const RunReport& report) {
   add(report.saves, "checkpoint", "checkpoints");
   add(report.failed_saves, "failed save", "failed saves");
   add(report.saving.skipped, "skipped save", "skipped saves");
-  add(report.saving.saved_elsewhere, "in the fallback directory", "in the fallback directory");
+  add(report.saving.saved_in_fallback, "in the fallback directory", "in the fallback directory");
   add(report.saving.retries, "retry of a save", "retries of saves");
   const std::string details = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", "));
   return internal::escape_text(fmt::format("step {}{}: {}: {}", report.last_step, details,

@@ -14,7 +14,7 @@ RunReport report_of(int64_t count) {
   report.restore.emplace().refused.resize(static_cast<size_t>(count));
   report.recoveries = static_cast<int>(count);
   report.saves = report.failed_saves = count;
-  report.saving.skipped = report.saving.saved_elsewhere = report.saving.retries = count;
+  report.saving.skipped = report.saving.saved_in_fallback = report.saving.retries = count;
   return report;
 }
 

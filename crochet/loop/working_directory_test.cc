@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 

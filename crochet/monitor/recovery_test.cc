@@ -281,7 +281,7 @@ TEST_F(RecoveryTest, RefusesANewRunAfterARequestThatARecoveryKept) {
   session.close();
 }
 
-// The program catches the error: what a hook wished remains.
+// The program catches the error: what a hook requested remains.
 TEST_F(RecoveryTest, KeepsARequestToStopOfARunThatFails) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->stops_before_run = true;

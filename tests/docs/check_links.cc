@@ -25,9 +25,9 @@ std::vector<std::string> prose_of(const fs::path& page) {
   std::vector<std::string> lines;
   bool is_code = !file;
   for (std::string line; std::getline(file, line);) {
-    const bool is_fence = line.starts_with("```");
-    if (is_fence) is_code = !is_code;
-    lines.push_back(is_code || is_fence ? "" : line);
+    const bool is_mark = line.starts_with("```");
+    if (is_mark) is_code = !is_code;
+    lines.push_back(is_code || is_mark ? "" : line);
   }
   return lines;
 }

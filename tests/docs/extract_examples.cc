@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kMain = "int main() {";
 
-// A fenced block: its page, the text after its opening fence, the number of its first line, and its
-// lines.
+// A guarded block: its page, the text after its opening barrier, the number of its first line, and
+// its lines.
 struct Block {
   std::string page;
   std::string language;

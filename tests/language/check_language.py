@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Looks for habits of translated English, and for long lines in Markdown.
+"""Looks for habits of translated English, words that the glossary replaces, and long lines of Markdown.
 
     tests/language/check_language.py           # the paths in CHECKED; fails if it finds something
     tests/language/check_language.py crochet   # this path alone
@@ -70,6 +70,10 @@ ALLOWED = [
     "instead of \"second director" "y\"",
     "one save behind",
 ]
+
+# Its table: word, meaning, and what is not written instead.
+GLOSSARY = "docs/glossary.md"
+MAX_WORDS = 40
 
 CODE = "\x01"  # Stands for code, so that no phrase is found across it.
 
@@ -152,6 +156,22 @@ def names_of_tests(text):
             yield test.start(), " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
 
 
+def glossary(root):
+    """The words of the table, and for each that is not used, the one to write."""
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|([^|]*)\|$", (root / GLOSSARY).read_text(), re.M)[1:]
+    words = [word for word, _ in rows if set(word) != {"-"}]
+    return words, {other: word for word, others in rows for other in re.findall("`([^`]+)`", others)}
+
+
+def replaced_names_in(code, replaced):
+    """Offset, name, what to write instead: names that contain a word that the glossary replaces."""
+    for match in re.finditer(r"\b[A-Za-z_]\w*\b", code):
+        for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", match[0]):
+            instead = replaced.get(word.lower()) or replaced.get(word.lower().rstrip("s"))
+            if instead:
+                yield match.start(), match[0], instead
+
+
 def habits_in(prose):
     """Offset, phrase, what to write instead."""
     lower = prose.lower()
@@ -196,14 +216,21 @@ def kind_of(path):
     return None if not first.startswith(b"#!") else "python" if b"python" in first else "script"
 
 
-def findings_in(path, kind):
-    """Line, text of each finding in a file, in order."""
+def findings_in(path, kind, replaced):
+    """Line, text of each finding in a file, in order. `replaced`: see glossary()."""
     text = path.read_text(encoding="utf-8")
     prose = {"markdown": prose_of_markdown, "cpp": prose_of_cpp, "python": prose_of_python,
              "script": lambda script: re.sub(r"#", " ", script)}[kind](text)
     found = [(text.count("\n", 0, offset) + 1, f"\"{phrase}\": write {instead}")
              for offset, phrase, instead in habits_in(prose)]
+    for other, word in replaced.items():
+        pattern = other.replace(" ", r"\s+")
+        found += [(text.count("\n", 0, match.start()) + 1,
+                   "\"{}\": the glossary has {}".format(" ".join(match[0].split()), word))
+                  for match in re.finditer(rf"\b{pattern}(?:s|es|ed)?\b", prose.lower())]
     if kind == "cpp":
+        found += [(text.count("\n", 0, offset) + 1, f"{name}: the glossary has {word}")
+                  for offset, name, word in replaced_names_in(text, replaced) if prose[offset] == CODE]
         for offset, words in names_of_tests(text):
             found += [(text.count("\n", 0, offset) + 1,
                        f"\"{phrase}\" in the name of a test: write {instead}")
@@ -229,6 +256,9 @@ def main():
     parser.add_argument("--root", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parents[2])
     options = parser.parse_args()
+    words, replaced = glossary(options.root)
+    if words != sorted(set(words)) or len(words) > MAX_WORDS:
+        sys.exit(f"{GLOSSARY}: {len(words)} words, expected at most {MAX_WORDS}, in order and each once")
     names = options.paths or CHECKED
     seen, total = set(), 0
     for name in names:
@@ -239,7 +269,7 @@ def main():
                 continue
             seen.add(path)
             num_files += 1
-            for line, text in findings_in(path, kind):
+            for line, text in findings_in(path, kind, replaced):
                 num_found += 1
                 print(f"{path.relative_to(options.root)}:{line}: {text}")
         print(f"{name}: {num_files} files, {num_found} findings", file=sys.stderr)

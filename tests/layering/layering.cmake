@@ -25,7 +25,7 @@ set(table
     "io                         | base | files, directories held open, large files that bypass the page cache, atomic replacement, locks, crc32c"
     "tensor                     | base | element types, shapes, shared aligned buffers, `Tensor`, DLPack"
     "session                    | tensor base | the contract with an engine: `Graph`, `Session`, `Output`, `Variable`, `Snapshot`, `Saveable`"
-    "copies                     | session tensor base | memory that a program keeps changing while a snapshot needs it: borrowed arrays, the fence of their writes, threads that copy"
+    "copies                     | session tensor base | memory that a program keeps changing while a snapshot needs it: borrowed arrays, the barrier of their writes, threads that copy"
     "checkpoint/layout          | tensor io base | what all formats share: names of files, `StoredTensors`, `CheckpointWriter`, `StagedFiles`, `AddedTensors`"
     "checkpoint/bundle          | checkpoint/layout tensor io base | TensorFlow's tensor bundle: table, index, data, `merge_bundles`"
     "checkpoint/safetensors     | checkpoint/layout tensor io base | safetensors: header, notes, shards"

@@ -184,15 +184,15 @@ void CheckpointHistory::set_last_preserved(double time, int64_t step) {
   last_preserved_step_ = step;
 }
 
-Retention CheckpointHistory::wish_for(const CheckpointRecord& record, size_t num_newer) const {
+Retention CheckpointHistory::verdict_on(const CheckpointRecord& record, size_t num_newer) const {
   if (record.gone) return Retention::kRemove;  // Removes the rest of it.
   if (record.preserved) return Retention::kPreserve;
-  const Retention wish = combine(policies_, record,
-                                 {.num_newer = num_newer,
-                                  .last_preserved_time = last_preserved_time_,
-                                  .last_preserved_step = last_preserved_step_,
-                                  .listed = records_});
-  if (wish != Retention::kRemove) return wish;
+  const Retention verdict = combine(policies_, record,
+                                    {.num_newer = num_newer,
+                                     .last_preserved_time = last_preserved_time_,
+                                     .last_preserved_step = last_preserved_step_,
+                                     .listed = records_});
+  if (verdict != Retention::kRemove) return verdict;
   if (record.pinned) return Retention::kHold;
   return std::isfinite(record.time) ? Retention::kRemove : Retention::kPreserve;
 }
@@ -205,7 +205,7 @@ void CheckpointHistory::ask(Decide decide) {
   for (const CheckpointRecord& record : records_) {
     const bool is_last_sound = record.is_sound() && --num_newer == 0;
     const bool may_go = &record != &records_.back() && !is_last_sound;
-    if (!may_go || decide(record, wish_for(record, num_newer))) left.push_back(record);
+    if (!may_go || decide(record, verdict_on(record, num_newer))) left.push_back(record);
   }
   records_ = std::move(left);
 }
@@ -213,16 +213,16 @@ void CheckpointHistory::ask(Decide decide) {
 Sweep CheckpointHistory::sweep() {
   Sweep result;
   if (policies_.empty()) return result;
-  ask([&](const CheckpointRecord& record, Retention wish) {
-    if (wish != Retention::kPreserve) return true;
+  ask([&](const CheckpointRecord& record, Retention verdict) {
+    if (verdict != Retention::kPreserve) return true;
     if (record.preserved) return false;  // By an earlier process.
     set_last_preserved(std::isfinite(record.time) ? record.time : last_preserved_time_,
                        record.step.value_or(last_preserved_step_));
     if (record.published) result.preserved.push_back(record.prefix);
     return false;
   });
-  ask([&](const CheckpointRecord& record, Retention wish) {
-    if (wish != Retention::kRemove) return true;
+  ask([&](const CheckpointRecord& record, Retention verdict) {
+    if (verdict != Retention::kRemove) return true;
     if (record.published || record.gone) {
       result.surplus.push_back(record.prefix);
       return true;

@@ -57,7 +57,7 @@ class CheckpointHistory {
   // decision. Checkpoints for which it returns false leave the list.
   template <typename Decide>
   void ask(Decide decide);
-  Retention wish_for(const CheckpointRecord& record, size_t num_newer) const;
+  Retention verdict_on(const CheckpointRecord& record, size_t num_newer) const;
 
   std::vector<RetentionPolicy> policies_;
   std::vector<CheckpointRecord> records_;

@@ -40,9 +40,9 @@ std::string try_to_add(FileSystem& files, const std::string& directory, const st
   }
 }
 
-[[noreturn]] void throw_newest_is_elsewhere(FileSystem& files, const std::string& directory,
-                                            const FallbackUse& use, const std::string& problem,
-                                            const std::vector<RestoreCandidate>& found) {
+[[noreturn]] void throw_newest_is_in_fallback(FileSystem& files, const std::string& directory,
+                                              const FallbackUse& use, const std::string& problem,
+                                              const std::vector<RestoreCandidate>& found) {
   std::string reason = problem;
   if (reason.empty())
     reason = is_directory(files, use.directory) ? "has no checkpoint of that step or a later one"
@@ -71,7 +71,7 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
   std::ranges::stable_sort(
       found, {}, [](const RestoreCandidate& each) { return step_of_prefix(each.prefix); });
   if (use && (found.empty() || step_of_prefix(found.back().prefix) < use->step))
-    throw_newest_is_elsewhere(files, directory, *use, problem, found);
+    throw_newest_is_in_fallback(files, directory, *use, problem, found);
   return found;
 }
 

@@ -127,7 +127,7 @@ struct BackgroundSaver::Queue {
   // Tries until the job is published or has failed. Cannot fail, however short memory is.
   void save(const std::shared_ptr<Job>& job) noexcept;
   // True if no attempt follows this one: all retries are used, or something waits for the end of
-  // this save. A newer save grants it one retry.
+  // this save. A newer save allows it one retry.
   bool is_last(int attempt);
   // Requires that the mutex is held.
   bool is_newer_due() const { return next || newer_is_due; }

@@ -257,14 +257,14 @@ void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempt
     if (source.is_lost()) throw SaveFailed{error, SaveFault::kThisSave};
   } while (attempts.repeats_after(error));
   if (!can_fall_back(source, promise.ticket())) throw SaveFailed{error, SaveFault::kPlace};
-  save_elsewhere(source, promise, error);
+  save_in_fallback(source, promise, error);
 }
 
 void Publisher::attempt(const SaveSource& source, SavePromise& promise, SpaceCheck check,
                         const WhenDurable& when_durable) {
   const SaveTicket& ticket = promise.ticket();
   if (!source.part_prefix().empty()) return write_part(source, promise, check);
-  if (is_stored_elsewhere(source, ticket)) {
+  if (is_stored_in_fallback(source, ticket)) {
     if (ticket.num_attempts() == 0) promise.begin_attempt();  // The attempt in its own directory.
     return write_to_fallback(source, promise);
   }
@@ -288,8 +288,8 @@ void Publisher::prepare_record(const std::string& save_path) {
   has_used_fallback_ = true;  // Perhaps by an earlier process.
 }
 
-void Publisher::save_elsewhere(const SaveSource& source, SavePromise& promise,
-                               const std::exception_ptr& error) {
+void Publisher::save_in_fallback(const SaveSource& source, SavePromise& promise,
+                                 const std::exception_ptr& error) {
   const SaveTicket& ticket = promise.ticket();
   log_lazily(Severity::kError, [&] {
     return fmt::format("saving {} failed: {}; trying the fallback directory after {} attempt{}",
@@ -583,7 +583,7 @@ bool Publisher::can_fall_back(const SaveSource& source, const SaveTicket& ticket
          source.external() == nullptr && source.parts() == nullptr && source.part_prefix().empty();
 }
 
-bool Publisher::is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const {
+bool Publisher::is_stored_in_fallback(const SaveSource& source, const SaveTicket& ticket) const {
   if (source.external() == nullptr || fallback_dir().empty()) return false;
   return source.external()->final_prefix() != ticket.prefix();
 }

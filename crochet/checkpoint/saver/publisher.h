@@ -111,8 +111,8 @@ class Publisher {
   void attempt(const SaveSource& source, SavePromise& promise, SpaceCheck check,
                const WhenDurable& when_durable);
   // Writes to the fallback directory, after `error`. Throws: SaveFailed with that error.
-  void save_elsewhere(const SaveSource& source, SavePromise& promise,
-                      const std::exception_ptr& error);
+  void save_in_fallback(const SaveSource& source, SavePromise& promise,
+                        const std::exception_ptr& error);
   void write_to_fallback(const SaveSource& source, SavePromise& promise);
   // So that a start finds what is in the fallback directory. Requires: writing_ is held.
   void prepare_record(const std::string& save_path);
@@ -158,7 +158,7 @@ class Publisher {
   // checkpoints that no policy keeps.
   void tidy(Target& target, SavePromise& promise, std::unique_lock<std::mutex>& writing);
   // True if the graph's own operations have saved it to the fallback directory.
-  bool is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const;
+  bool is_stored_in_fallback(const SaveSource& source, const SaveTicket& ticket) const;
 
   const SaverOptions options_;
   const std::vector<std::string> renamed_;  // Rules, as text.

@@ -29,7 +29,7 @@ void SaveStatistics::add(const SaveTicket& ticket) {
   }
   if (ticket.location().empty()) return;  // Nothing to save.
   ++saved;
-  if (ticket.location() != ticket.prefix()) ++saved_elsewhere;
+  if (ticket.location() != ticket.prefix()) ++saved_in_fallback;
   bytes += ticket.num_bytes();
   shared_bytes += ticket.shared_bytes();
   written_secs += ticket.seconds(SaveStage::kWritten).value_or(0);
@@ -42,7 +42,7 @@ void SaveStatistics::add(const SaveStatistics& other) {
   failed += other.failed;
   skipped += other.skipped;
   retries += other.retries;
-  saved_elsewhere += other.saved_elsewhere;
+  saved_in_fallback += other.saved_in_fallback;
   bytes += other.bytes;
   shared_bytes += other.shared_bytes;
   blocked_secs += other.blocked_secs;
@@ -65,7 +65,7 @@ std::string to_string(const SaveStatistics& statistics) {
   const auto add = [&text](int64_t number, const char* what) {
     if (number > 0) text += fmt::format("; {} {}", number, what);
   };
-  add(statistics.saved_elsewhere, "in the fallback directory");
+  add(statistics.saved_in_fallback, "in the fallback directory");
   add(statistics.failed, "failed");
   add(statistics.skipped, "skipped");
   add(statistics.retries, statistics.retries == 1 ? "retry" : "retries");

@@ -21,7 +21,7 @@ struct CROCHET_EXPORT SaveStatistics {
   // Attempts beyond the first of each save.
   int64_t retries = 0;
   // The number of saved checkpoints that went to the fallback directory.
-  int64_t saved_elsewhere = 0;
+  int64_t saved_in_fallback = 0;
   // The size of data and index of all saved checkpoints.
   uint64_t bytes = 0;
   // Of these, the bytes in files that a checkpoint shares with an earlier one, and that were not

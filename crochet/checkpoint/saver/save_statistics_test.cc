@@ -36,7 +36,7 @@ TEST_F(SaveStatisticsTest, AddsUpSaves) {
   statistics_.add(published("d/m-5"));
   statistics_.add(published("e/m-5"));
   EXPECT_EQ(statistics_.saved, 2);
-  EXPECT_EQ(statistics_.saved_elsewhere, 1);
+  EXPECT_EQ(statistics_.saved_in_fallback, 1);
   EXPECT_EQ(statistics_.bytes, 3000U);
   EXPECT_EQ(statistics_.written_secs, 2);
   EXPECT_EQ(statistics_.durable_secs, 4);

@@ -93,7 +93,8 @@ StoredValues::Value StoredValues::value_of(const NamedTensor& named, const Snaps
 
 void StoredValues::report_broken_promise(const NamedTensor& value, const Snapshot& snapshot) {
   std::string text = fmt::format(
-      "\"{}\" was written to, but the write was not announced (see WriteFence): this snapshot may "
+      "\"{}\" was written to, but the write was not announced (see WriteBarrier): this snapshot "
+      "may "
       "mix several steps",
       value.name);
   if (snapshot.is_trusted()) {

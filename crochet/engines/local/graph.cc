@@ -8,7 +8,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/graph_barriers.h"
 #include "crochet/copies/parallel_copier.h"
 #include "crochet/engines/local/session.h"
 #include "crochet/tensor/fmt.h"
@@ -30,7 +30,7 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
 
 }  // namespace
 
-Graph::Graph() : fences_(std::make_shared<copies::GraphFences>()) { set_copy_threads(0); }
+Graph::Graph() : barriers_(std::make_shared<copies::GraphBarriers>()) { set_copy_threads(0); }
 Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }

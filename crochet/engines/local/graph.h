@@ -21,7 +21,7 @@
 #include "crochet/session/graph.h"
 
 namespace crochet::inline v0::copies {
-class GraphFences;
+class GraphBarriers;
 class ParallelCopier;
 }  // namespace crochet::inline v0::copies
 
@@ -136,7 +136,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
 
   // If set, a snapshot copies borrowed arrays of fixed shape in the background,
   // and operations that change borrowed arrays wait for it. Requires:
-  // nothing else changes them. Arrays with a WriteFence are guarded by it instead, and operations
+  // nothing else changes them. Arrays with a WriteBarrier are guarded by it instead, and operations
   // do not wait for them.
   void set_background_copies(bool on) { background_copies_ = on; }
   bool background_copies() const { return background_copies_; }
@@ -203,8 +203,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
   size_t num_slots() const { return num_slots_; }
-  // For sessions and the objects of this graph: the fences of arrays, and the threads that copy.
-  copies::GraphFences& fences() const { return *fences_; }
+  // For sessions and the objects of this graph: the barriers of arrays, and the threads that copy.
+  copies::GraphBarriers& barriers() const { return *barriers_; }
   using Copier = PerProcess<copies::ParallelCopier>;
   const std::shared_ptr<Copier>& copier() const { return copier_; }
 
@@ -225,7 +225,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   size_t num_slots_ = 0;
   Output global_step_;
   OwnedVariable global_step_variable_;
-  const std::shared_ptr<copies::GraphFences> fences_;
+  const std::shared_ptr<copies::GraphBarriers> barriers_;
   std::shared_ptr<Copier> copier_;
   bool background_copies_ = false;
   bool checks_snapshots_ = false;

@@ -34,7 +34,7 @@ struct OperationOptions {
   // Owned variables whose next value it writes to other memory; if it fails, they are unchanged.
   std::vector<Variable> replaces = {};
   // True if it changes borrowed arrays: then it waits until a snapshot has copied those without a
-  // WriteFence.
+  // WriteBarrier.
   bool changes_borrowed = false;
   // True if it has changed nothing when it throws OutOfRangeError or StopIteration, so that
   // the state may still be saved.

@@ -17,7 +17,7 @@
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/no_threads.h"
 #include "crochet/testing/sanitizers.h"
-#include "crochet/testing/write_fence_fixture.h"
+#include "crochet/testing/write_barrier_fixture.h"
 
 namespace crochet::local {
 namespace {
@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing::ThrowsMessage;
 
 // One snapshot, of arrays with equal elements, that is not copied.
-class ReadInPlaceTest : public WriteFenceTest {
+class ReadInPlaceTest : public WriteBarrierTest {
  protected:
   ReadInPlaceTest() {
     add(kSmall);
@@ -62,16 +62,16 @@ TEST_F(ReadInPlaceTest, ReadsTheCopyOfWhatIsWrittenTo) {
 
 TEST_F(ReadInPlaceTest, CopiesNothingOnceTheSnapshotHasEnded) {
   snapshot_.reset();
-  EXPECT_FALSE(fence_->has_pending());
+  EXPECT_FALSE(barrier_->has_pending());
   write(arrays_[0], 2);
   EXPECT_THAT(copied_here_, IsEmpty());
   session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
 }
 
 TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
   const auto reading = std::make_shared<Gate>();
-  fence_->on_copy = [this, reading](const copies::ArrayView&) {
+  barrier_->on_copy = [this, reading](const copies::ArrayView&) {
     if (std::this_thread::get_id() == here_) return;
     reading->open();
     gate_.wait();
@@ -94,7 +94,7 @@ TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
 }
 
 TEST_F(ReadInPlaceTest, FailsIfAPieceCannotBeRead) {
-  fence_->on_copy = [this](const copies::ArrayView&) {
+  barrier_->on_copy = [this](const copies::ArrayView&) {
     if (std::this_thread::get_id() != here_) gate_.wait();
     throw std::runtime_error("the device is lost");
   };
@@ -125,7 +125,7 @@ TEST_F(ReadInPlaceTest, IsRefusedInAForkedChild) {
 }
 
 // Parts of a transposed matrix would be read in another order than its memory's.
-TEST_F(WriteFenceTest, CopiesTransposedMatricesBeforeTheyAreRead) {
+TEST_F(WriteBarrierTest, CopiesTransposedMatricesBeforeTheyAreRead) {
   Numbers& matrix = arrays_.emplace_back(kSmall * 2);
   std::iota(matrix.begin(), matrix.end(), 0);
   add_view([&matrix] {
@@ -140,7 +140,7 @@ TEST_F(WriteFenceTest, CopiesTransposedMatricesBeforeTheyAreRead) {
 }
 
 // Without threads, what they would copy is copied here at once.
-TEST_F(WriteFenceTest, CopiesFromTheBeginningAfterASaveThatDidNotEndBeforeTheWrites) {
+TEST_F(WriteBarrierTest, CopiesFromTheBeginningAfterASaveThatDidNotEndBeforeTheWrites) {
   const NoThreads none;
   Numbers& array = add(kSmall);
   std::optional<Snapshot> held;

@@ -61,7 +61,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        std::span<Tensor> results, const RunOptions& options,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
-  graph_.fences().settle();
+  graph_.barriers().settle();
   RunTrace trace(options, metadata);
   gate_.check_outside("run");
   // What a loop repeats needs no plan and no frame to be looked up. Other runs need not pass the
@@ -169,7 +169,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     throw FailedPreconditionError(fmt::format(
         "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
         half_done_));
-  graph_.fences().begin_snapshot();
+  graph_.barriers().begin_snapshot();
   const auto checks =
       graph_.checks_snapshots() ? std::make_shared<copies::CheckedCopies>() : nullptr;
   std::vector<NamedTensor> tensors;
@@ -194,7 +194,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   (*copier_)->copy(copies.now);
   Snapshot snapshot(std::move(tensors), (*copier_)->copy_in_background(std::move(copies.later),
                                                                        std::move(copies.holders)));
-  for (auto& pending : graph_.fences().guard(std::move(copies.fenced), copier_)) {
+  for (auto& pending : graph_.barriers().guard(std::move(copies.guarded), copier_)) {
     if (checks) checks->wait_for(pending);
     snapshot.add(std::move(pending));
   }
@@ -213,8 +213,8 @@ Tensor Session::copy_of(const Graph::VariableNode& node, const copies::ArrayView
   }
   copies::CopyMemory::Lent lent = lend_copy_memory(node, view);
   if (copies::is_guarded(node.array, view)) {
-    copies.fenced[node.array.fence].push_back(
-        copies::fenced_array(node.array, view, lent.data, lent.tensor));
+    copies.guarded[node.array.barrier].push_back(
+        copies::guarded_array(node.array, view, lent.data, lent.tensor));
   } else if (graph_.background_copies() && !node.array.resize) {
     copies.later.push_back({view, lent.data});
     copies.holders.push_back(lent.tensor);
@@ -242,7 +242,7 @@ void Session::assign(std::span<const Assignment> assignments) {
                                              assignment.variable.shape()));
   });
   (*copier_)->drain();
-  graph_.fences().drain();
+  graph_.barriers().drain();
   half_done_ = "assign";
   internal::for_each_prefetched(assignments, ask, [&](const Assignment& assignment) {
     const Graph::VariableNode& node = node_of(assignment.variable);
@@ -278,7 +278,7 @@ void Session::close() {
   if (!gate_.close()) return;
   gate_.wait_until_empty();
   (*copier_)->drain();
-  graph_.fences().close();
+  graph_.barriers().close();
 }
 
 }  // namespace crochet::inline v0::local

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "crochet/copies/copy_memory.h"
-#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/graph_barriers.h"
 #include "crochet/copies/parallel_copier.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/run_frame.h"
@@ -42,12 +42,12 @@ class Session final : public crochet::Session {
 
  private:
   // The copies that a snapshot makes at once, and those it makes in the background: before an
-  // operation changes borrowed arrays, or guarded by fences.
+  // operation changes borrowed arrays, or guarded by barriers.
   struct Copies {
     std::vector<copies::ParallelCopier::Copy> now;
     std::vector<copies::ParallelCopier::Copy> later;
     std::vector<Tensor> holders;  // Of the memory that `later` fills.
-    copies::FencedArrays fenced;
+    copies::GuardedArrays guarded;
   };
 
   // Allocates the variables that were added to the graph since the last call.

@@ -1,19 +1,19 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which arrays with a fence are the same in two snapshots.
+// Which arrays with a barrier are the same in two snapshots.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/testing/allocation_counter.h"
-#include "crochet/testing/write_fence_fixture.h"
+#include "crochet/testing/write_barrier_fixture.h"
 
 namespace crochet::local {
 namespace {
 
 using testing::ElementsAre;
 
-class UnwrittenInSnapshotsTest : public WriteFenceTest {
+class UnwrittenInSnapshotsTest : public WriteBarrierTest {
  protected:
   UnwrittenInSnapshotsTest() { gate_.open(); }
 
@@ -21,7 +21,7 @@ class UnwrittenInSnapshotsTest : public WriteFenceTest {
     Numbers& array = arrays_.emplace_back(size, 1);
     variables_.push_back(graph_.borrow(std::to_string(variables_.size()),
                                        {.view = [&array] { return view_of(array); },
-                                        .fence = fence_,
+                                        .barrier = barrier_,
                                         .identity = [this] { return identity_; }}));
     return array;
   }
@@ -55,15 +55,15 @@ TEST_F(UnwrittenInSnapshotsTest, AreWatchedBetweenSnapshotsIfTheyAreMany) {
   Numbers& written = add_identified(kSmall);
   const std::vector<uint64_t> first = versions();
   session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
   write(written, 2);
   session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
   EXPECT_EQ(versions()[0], first[0]);
   write(arrays_.front(), 2);
   write(written, 3);
   session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
 }
 
 TEST_F(UnwrittenInSnapshotsTest, CostNoAllocationInAStep) {
@@ -76,7 +76,7 @@ TEST_F(UnwrittenInSnapshotsTest, CostNoAllocationInAStep) {
   const AllocationCounter allocations;
   run();
   EXPECT_EQ(allocations.count(), 0);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
 }
 
 TEST_F(UnwrittenInSnapshotsTest, AreNotWatchedIfTheyAreFew) {
@@ -85,7 +85,7 @@ TEST_F(UnwrittenInSnapshotsTest, AreNotWatchedIfTheyAreFew) {
   const std::vector<uint64_t> first = versions();
   write(written, 2);
   session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
   EXPECT_NE(versions()[0], first[0]);
 }
 
@@ -104,7 +104,7 @@ TEST_F(UnwrittenInSnapshotsTest, NeedAnIdentity) {
   add(kSmall);
   EXPECT_NE(versions(), versions());
   session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
 }
 
 TEST_F(UnwrittenInSnapshotsTest, AreOthersInMemoryThatWasFreed) {

@@ -27,7 +27,7 @@ class SaveDeadline {
   // True if a signal asks the process to end, so that the next save is the last one, which the end
   // makes.
   bool leaves_to_the_end(int64_t step) const;
-  // False if the time is over, or too short for a save that takes so many seconds. Then
+  // False if the time is over, or too short for a save that takes `expected_secs`. Then
   // reason_unsaved() says so. Always true before the time runs.
   bool has_time(const Clock& clock);
   bool has_time_for(int64_t step, double expected_secs, const Clock& clock);

@@ -210,7 +210,7 @@ void GroupRun::check_data(const std::vector<Report>& reports) {
       first - reports.begin(), first->step, last));
 }
 
-void GroupRun::grant_end_of_data(StopState& stop) const {
+void GroupRun::decide_end_of_data(StopState& stop) const {
   if (is_past_the_end()) stop.decide({"the program", "the data of a rank ended"});
 }
 
@@ -247,7 +247,7 @@ void GroupRun::start(int64_t step, std::optional<int64_t> last_step, StopState& 
     if (each.last_step != kNoStep)
       last_step_ = std::min(each.last_step, last_step_.value_or(each.last_step));
   if (ends_at_) last_step_ = std::min(*ends_at_, last_step_.value_or(*ends_at_));
-  grant_end_of_data(stop);
+  decide_end_of_data(stop);
   // A later session begins with the repetition of the run that failed.
   if (!std::exchange(has_started_, true)) decide(proposal_of(reports), stop);
 }
@@ -280,7 +280,7 @@ bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& propos
   const int64_t most = group_->all_max(reports_any ? kReports : step, timeout_secs_);
   if (most == step) {
     agreed_step_ = step;
-    grant_end_of_data(stop);
+    decide_end_of_data(stop);
     return true;
   }
   if (most != kReports)
@@ -294,7 +294,7 @@ bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& propos
   agreed_step_ = step;
   save = save_of(reports);
   decide(proposal_of(reports), stop);
-  grant_end_of_data(stop);
+  decide_end_of_data(stop);
   return true;
 }
 

@@ -92,7 +92,7 @@ class CROCHET_EXPORT GroupRun {
   static std::string describe(const Report& report);
   // Throws: AbortedError if the data of a rank ended, and other ranks have continued.
   void check_data(const std::vector<Report>& reports);
-  void grant_end_of_data(StopState& stop) const;
+  void decide_end_of_data(StopState& stop) const;
   bool is_agreement_due(int64_t step) const;
 
   const std::shared_ptr<Group> group_;

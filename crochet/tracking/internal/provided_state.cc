@@ -12,7 +12,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/copies/checked_copies.h"
-#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/graph_barriers.h"
 #include "crochet/copies/parallel_copier.h"
 #include "crochet/session/nested_names.h"
 #include "crochet/tensor/fmt.h"
@@ -409,9 +409,9 @@ ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
 
 ProvidedState::~ProvidedState() = default;
 
-TensorMap ProvidedState::save() const { return copy(Guarded::kNow).tensors; }
+TensorMap ProvidedState::save() const { return copy(CopyTime::kNow).tensors; }
 
-CapturedState ProvidedState::capture() const { return copy(Guarded::kInBackground); }
+CapturedState ProvidedState::capture() const { return copy(CopyTime::kInBackground); }
 
 std::shared_ptr<void> ProvidedState::hold() {
   SavingVisitor visitor(name_);
@@ -429,14 +429,14 @@ bool ProvidedState::has_generators() const {
   return !visitor.generators().empty();
 }
 
-CapturedState ProvidedState::copy(Guarded guarded) const {
+CapturedState ProvidedState::copy(CopyTime when) const {
   if (num_unread_ > 0)
     throw FailedPreconditionError(fmt::format(
         "no snapshot: a restore of \"{}\" failed in the middle: it may hold half of it", name_));
   SavingVisitor visitor(name_);
   Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
-  CapturedState state = visitor.object_states(guarded == Guarded::kInBackground);
+  CapturedState state = visitor.object_states(when == CopyTime::kInBackground);
   const auto add = [&](const std::string& name, Tensor value) {
     if (!state.tensors.emplace(name, std::move(value)).second)
       throw AlreadyExistsError(
@@ -445,7 +445,7 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
   const auto checks =
       graph_.checks_snapshots() ? std::make_shared<copies::CheckedCopies>() : nullptr;
   std::vector<copies::ParallelCopier::Copy> copies;
-  copies::FencedArrays fenced;
+  copies::GuardedArrays guarded;
   KeptMemory memory(exchange_memory({}));
   for (const auto& [name, array, view] : visitor.arrays()) {
     // Inline elements are in the object, so they are copied before it moves.
@@ -456,8 +456,8 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
       continue;
     }
     copies::CopyMemory::Lent lent = memory.of(name).lend(view.dtype, view.shape);
-    if (guarded == Guarded::kInBackground && copies::is_guarded(array, view)) {
-      fenced[array.fence].push_back(copies::fenced_array(array, view, lent.data, lent.tensor));
+    if (when == CopyTime::kInBackground && copies::is_guarded(array, view)) {
+      guarded[array.barrier].push_back(copies::guarded_array(array, view, lent.data, lent.tensor));
       if (checks)
         checks->expect(full_name(name_, name), view, lent.tensor,
                        copies::CheckedCopies::Rule::kAnnounced);
@@ -469,8 +469,8 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
   for (const auto& [name, columns] : visitor.all_columns()) add_copies(name, columns, memory, add);
   exchange_memory(memory.take());
   (*graph_.copier())->copy(copies);
-  const bool is_checked = checks && !fenced.empty();
-  for (auto& pending : graph_.fences().guard(std::move(fenced), graph_.copier())) {
+  const bool is_checked = checks && !guarded.empty();
+  for (auto& pending : graph_.barriers().guard(std::move(guarded), graph_.copier())) {
     if (checks) checks->wait_for(pending);
     state.copies.push_back(std::move(pending));
   }
@@ -500,7 +500,7 @@ std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored,
 }
 
 void ProvidedState::restore_parts(const StoredParts& stored, PartValues& values) {
-  graph_.fences().drain();
+  graph_.barriers().drain();
   num_unread_ = 1;  // Until the structure is complete.
   RestoringVisitor visitor(name_, stored, values, num_unread_);
   Tracker here(&graph_, &visitor, "", 0);

@@ -25,7 +25,7 @@ namespace internal {
 
 // The state of a value whose structure may change: its parts are listed at each save, and their
 // arrays copied by several threads to memory that is kept; at a restore they are made first.
-// capture() guards arrays with a WriteFence, and copies only those that are written to.
+// capture() guards arrays with a WriteBarrier, and copies only those that are written to.
 class ProvidedState final : public PartedSaveable, public HoldableState {
  public:
   using Visit = std::function<void(Tracker& here)>;
@@ -48,9 +48,9 @@ class ProvidedState final : public PartedSaveable, public HoldableState {
   std::optional<double> epochs() const;
 
  private:
-  enum class Guarded { kNow, kInBackground };
-  // The state now; `guarded` says when arrays with a fence are copied.
-  CapturedState copy(Guarded guarded) const;
+  enum class CopyTime { kNow, kInBackground };
+  // The state now; `when` is for arrays with a barrier.
+  CapturedState copy(CopyTime when) const;
 
   std::vector<StatePart> parts_for(const StoredParts& stored, const StoredParts& layout) const;
 

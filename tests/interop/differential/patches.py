@@ -298,7 +298,7 @@ def end_all_hooks():
 
 
 @documented("the save at the creation of a session also follows a restore",
-            "the wish of a listener to stop, after the save at the creation of a session, is dropped",
+            "the request of a listener to stop, after the save at the creation of a session, is dropped",
             "a step whose save failed is not saved at the end either",
             "a run that `NanTensorHook` stops without an error saves the NaN",
             "the last save comes in the order of the hooks")

@@ -5,8 +5,8 @@
 // its tensors with those of the tensors when it was taken. In every second step another thread
 // reads it while the step runs, as savers do; in the others it is read afterwards.
 //
-//   fence_campaign STEPS          fails if a tensor is torn
-//   fence_campaign STEPS control  writes without announcing: fails if none is torn
+//   barrier_campaign STEPS          fails if a tensor is torn
+//   barrier_campaign STEPS control  writes without announcing: fails if none is torn
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +27,12 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track.h"
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 #include "crochet/tracking/tracker.h"
 
 namespace {
 
-class SilentFence final : public crochet::libtorch::OperatorFence {
+class SilentBarrier final : public crochet::libtorch::OperatorBarrier {
   void raise() override {}
   void lower() noexcept override {}
 };
@@ -79,7 +79,8 @@ Counts train(const std::string& kind, int64_t steps, bool announces) {
                             torch::nn::Linear(64, 64));
   const auto optimizer = crochet::make_optimizer(kind, net->parameters());
   crochet::local::Graph graph;
-  if (!announces) graph.attach<crochet::libtorch::OperatorFence>(std::make_shared<SilentFence>());
+  if (!announces)
+    graph.attach<crochet::libtorch::OperatorBarrier>(std::make_shared<SilentBarrier>());
   crochet::Tracker tracker(graph, "");
   tracker("net", net)("optimizer", *optimizer);
   crochet::Saver saver;

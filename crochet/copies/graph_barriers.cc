@@ -1,14 +1,14 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/copies/graph_fences.h"
+#include "crochet/copies/graph_barriers.h"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 
-#include "crochet/copies/fence_state.h"
+#include "crochet/copies/barrier_state.h"
 #include "crochet/copies/guarded_copies.h"
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 
 namespace crochet::inline v0::copies {
 namespace {
@@ -20,11 +20,11 @@ constexpr size_t kMinGuardedBytes = size_t{8} << 10;
 }  // namespace
 
 bool is_guarded(const BorrowedArray& array, const ArrayView& view) {
-  return array.fence && array.fence->is_reliable() && view.num_bytes() >= kMinGuardedBytes;
+  return array.barrier && array.barrier->is_reliable() && view.num_bytes() >= kMinGuardedBytes;
 }
 
-FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
-                         Tensor holder) {
+GuardedArray guarded_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
+                           Tensor holder) {
   return {.copy = {view, to},
           .holder = std::move(holder),
           .owner = array.owner ? array.owner() : nullptr,
@@ -32,7 +32,7 @@ FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std:
 }
 
 template <typename Visit>
-void GraphFences::for_each(const Visit& visit) {
+void GraphBarriers::for_each(const Visit& visit) {
   for (size_t i = 0;; ++i) {
     std::shared_ptr<PerProcess<Guard>> guard;
     {
@@ -44,17 +44,17 @@ void GraphFences::for_each(const Visit& visit) {
   }
 }
 
-GraphFences::~GraphFences() { close(); }
+GraphBarriers::~GraphBarriers() { close(); }
 
-void GraphFences::begin_snapshot() { for_each(std::mem_fn(&Guard::begin_snapshot)); }
+void GraphBarriers::begin_snapshot() { for_each(std::mem_fn(&Guard::begin_snapshot)); }
 
-std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arrays,
-                                                               const SharedCopier& copier) {
+std::vector<std::shared_ptr<PendingCopies>> GraphBarriers::guard(GuardedArrays arrays,
+                                                                 const SharedCopier& copier) {
   std::vector<std::shared_ptr<PendingCopies>> pending;
-  for (auto& [fence, guarded] : arrays) {
-    add({fence, &fence->state_});  // Before: a fence that is raised is lowered some time.
-    FenceState& state = fence->state();
-    const auto batch = std::make_shared<CopyOnWriteBatch>(fence, std::move(guarded), copier);
+  for (auto& [barrier, guarded] : arrays) {
+    add({barrier, &barrier->state_});  // Before: a barrier that is raised is lowered some time.
+    BarrierState& state = barrier->state();
+    const auto batch = std::make_shared<CopyOnWriteBatch>(barrier, std::move(guarded), copier);
     pending.push_back(std::make_shared<GuardedCopies>(state, batch));
     state.start(batch);
     any_watches_ = true;  // Another thread may have settled meanwhile.
@@ -62,15 +62,15 @@ std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arra
   return pending;
 }
 
-void GraphFences::add(std::shared_ptr<PerProcess<Guard>> guard) {
+void GraphBarriers::add(std::shared_ptr<PerProcess<Guard>> guard) {
   const std::lock_guard lock(mutex_);
   if (std::ranges::find(guards_, guard) == guards_.end()) guards_.push_back(std::move(guard));
   any_watches_ = true;
 }
 
-void GraphFences::settle_watching() {
+void GraphBarriers::settle_watching() {
   {
-    // In most steps while a save is being written, or for as long as a fence watches arrays.
+    // In most steps while a save is being written, or for as long as a barrier watches arrays.
     const std::lock_guard lock(mutex_);
     const auto may_settle = [](const auto& guard) { return (*guard)->may_settle(); };
     if (std::ranges::none_of(guards_, may_settle)) return;
@@ -82,9 +82,9 @@ void GraphFences::settle_watching() {
   });
 }
 
-void GraphFences::drain() { for_each(std::mem_fn(&Guard::drain)); }
+void GraphBarriers::drain() { for_each(std::mem_fn(&Guard::drain)); }
 
-void GraphFences::close() {
+void GraphBarriers::close() {
   drain();
   for_each([](Guard& guard) { guard.settle(Guard::EndedBy::kAnyThread); });
 }

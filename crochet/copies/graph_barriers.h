@@ -18,32 +18,32 @@
 
 namespace crochet::inline v0::copies {
 
-// The arrays of a snapshot that fences guard, by their fences.
-using FencedArrays = std::map<std::shared_ptr<WriteFence>, std::vector<FencedArray>>;
+// The arrays of a snapshot that barriers guard, by their barriers.
+using GuardedArrays = std::map<std::shared_ptr<WriteBarrier>, std::vector<GuardedArray>>;
 
-// True if snapshots copy the array, which `view` is now, guarded by its fence. Small arrays are
+// True if snapshots copy the array, which `view` is now, guarded by its barrier. Small arrays are
 // copied at once.
 bool is_guarded(const BorrowedArray& array, const ArrayView& view);
 // The array as it is now, to be copied to `to`, which is memory of `holder`.
-FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
-                         Tensor holder);
+GuardedArray guarded_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
+                           Tensor holder);
 
-// The fences and other guards that snapshots of one graph have used.
+// The barriers and other guards that snapshots of one graph have used.
 //
 // Thread-safe.
-class CROCHET_EXPORT GraphFences {
+class CROCHET_EXPORT GraphBarriers {
  public:
-  GraphFences() = default;
+  GraphBarriers() = default;
   // As close().
-  ~GraphFences();
-  GraphFences(const GraphFences&) = delete;
-  GraphFences& operator=(const GraphFences&) = delete;
+  ~GraphBarriers();
+  GraphBarriers(const GraphBarriers&) = delete;
+  GraphBarriers& operator=(const GraphBarriers&) = delete;
 
   // A snapshot begins, for which guard() may be called several times.
   void begin_snapshot();
-  // Raises the fences of the arrays. Threads of `copier` copy what is written to before the result,
-  // which a snapshot holds, is destroyed. Throws: what WriteFence::raise() throws.
-  std::vector<std::shared_ptr<PendingCopies>> guard(FencedArrays arrays,
+  // Raises the barriers of the arrays. Threads of `copier` copy what is written to before the
+  // result, which a snapshot holds, is destroyed. Throws: what WriteBarrier::raise() throws.
+  std::vector<std::shared_ptr<PendingCopies>> guard(GuardedArrays arrays,
                                                     const SharedCopier& copier);
   // Keeps the guard, and settles it from now on. To be called whenever it has begun to watch.
   void add(std::shared_ptr<PerProcess<Guard>> guard);

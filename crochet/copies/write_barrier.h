@@ -11,13 +11,13 @@
 namespace crochet::inline v0::copies {
 
 struct ArrayView;
-class FenceState;
+class BarrierState;
 class Guard;
 
 // Lets snapshots use arrays while the next step runs, for arrays of which each write is announced
 // before it happens.
 //
-// A save reads an array with a fence (BorrowedArray::fence) in place, whatever the parts of the
+// A save reads an array with a barrier (BorrowedArray::barrier) in place, whatever the parts of the
 // loop are: what is written to only after the save is never copied. before_write() returns once the
 // array that is about to be written has been copied, and lets threads copy the other arrays, too.
 // So a step waits only for arrays that it writes before these threads reach them. After a save that
@@ -26,7 +26,7 @@ class Guard;
 // A program with one function that all writes pass, such as an observer of a library's operators,
 // derives from this class, and announces writes between raise() and lower():
 //
-//   class Observer final : public copies::WriteFence {
+//   class Observer final : public copies::WriteBarrier {
 //     void raise() override {
 //       handle_ = add_callback([this](const Write& write) { before_write(write.begin, write.end);
 //       });
@@ -36,15 +36,15 @@ class Guard;
 //
 // Arrays of a few KiB cost less to copy than to guard, so they are copied at once.
 //
-// One fence may serve any number of arrays, graphs and sessions. A graph whose snapshots have used
-// it keeps it. In a forked child, a fence does not guard the copies of its parent.
-class CROCHET_EXPORT WriteFence {
+// One barrier may serve any number of arrays, graphs and sessions. A graph whose snapshots have
+// used it keeps it. In a forked child, a barrier does not guard the copies of its parent.
+class CROCHET_EXPORT WriteBarrier {
  public:
-  WriteFence();
+  WriteBarrier();
   // On any thread, after lower().
-  virtual ~WriteFence();
-  WriteFence(const WriteFence&) = delete;
-  WriteFence& operator=(const WriteFence&) = delete;
+  virtual ~WriteBarrier();
+  WriteBarrier(const WriteBarrier&) = delete;
+  WriteBarrier& operator=(const WriteBarrier&) = delete;
 
   // Announces that the bytes [begin, end) are about to be written. Returns once the pending arrays
   // that overlap them are copied; the calling thread helps to copy these, and no others. Costs a
@@ -56,7 +56,7 @@ class CROCHET_EXPORT WriteFence {
   bool has_pending() const noexcept;
 
   // A save has found a write that was not announced. From now on snapshots do not rely on the
-  // fence: they copy its arrays between the steps. Thread-safe.
+  // barrier: they copy its arrays between the steps. Thread-safe.
   void note_unannounced_write() noexcept { is_reliable_ = false; }
   bool is_reliable() const noexcept { return is_reliable_; }
 
@@ -79,14 +79,14 @@ class CROCHET_EXPORT WriteFence {
 
  private:
   friend class CopyOnWriteBatch;
-  friend class FenceState;
-  friend class GraphFences;
+  friend class BarrierState;
+  friend class GraphBarriers;
 
-  FenceState& state() const;
+  BarrierState& state() const;
 
   std::atomic<bool> is_raised_ = false;  // In forked children, too.
   std::atomic<bool> is_reliable_ = true;
-  mutable PerProcess<Guard> state_;  // A FenceState.
+  mutable PerProcess<Guard> state_;  // A BarrierState.
 };
 
 }  // namespace crochet::inline v0::copies

@@ -17,9 +17,9 @@
 
 namespace crochet::inline v0::copies {
 
-class WriteFence;
+class WriteBarrier;
 
-// What a fence guards in one process: batches of arrays, each from one snapshot, that nothing has
+// What a barrier guards in one process: batches of arrays, each from one snapshot, that nothing has
 // written to since, or that are not copied yet.
 //
 // Arrays are copied when something is about to write to one of their batch. If that was so at the
@@ -27,22 +27,22 @@ class WriteFence;
 // the time between snapshot and writes too short, for doing without copies. To know that, a batch
 // is pending until something is written to it or its snapshot has ended, though it may be copied.
 //
-// The fence is lowered, being raised, raised, or being lowered. It is raised by the first batch;
+// The barrier is lowered, being raised, raised, or being lowered. It is raised by the first batch;
 // callbacks run without the mutex.
 //
 // Locks: this one, then a batch's. Copies are made without either.
 //
 // Thread-safe.
-class FenceState final : public Guard {
+class BarrierState final : public Guard {
  public:
-  explicit FenceState(WriteFence& fence);
+  explicit BarrierState(WriteBarrier& barrier);
 
   bool has_pending() noexcept;
-  // See WriteFence.
+  // See WriteBarrier.
   void before_write(const std::byte* begin, const std::byte* end) noexcept;
 
   void begin_snapshot() override;
-  // Adds the batch, after raising the fence. Throws: what raise() throws; then nothing is added.
+  // Adds the batch, after raising the barrier. Throws: what raise() throws; then nothing is added.
   void start(const std::shared_ptr<CopyOnWriteBatch>& batch);
   // Returns once all of the batch is copied. The calling thread helps.
   void copy_all(CopyOnWriteBatch& batch) noexcept;
@@ -52,7 +52,7 @@ class FenceState final : public Guard {
   // Copies everything.
   void drain() noexcept override;
   bool may_settle() noexcept override;
-  // Lowers the fence, unless most of the arrays are not written.
+  // Lowers the barrier, unless most of the arrays are not written.
   bool settle(EndedBy who) noexcept override;
 
  private:
@@ -68,7 +68,7 @@ class FenceState final : public Guard {
     uint64_t num_written_before = 0;  // Batches that were written to before this one began.
   };
 
-  // Raises the fence, unless it is raised. Throws: what raise() throws.
+  // Raises the barrier, unless it is raised. Throws: what raise() throws.
   void raise(Lock& lock);
   // Notes the first write to a batch that overlaps these bytes, and lets threads copy it. False if
   // there is none.
@@ -80,13 +80,13 @@ class FenceState final : public Guard {
   // Batches may have become done. Requires: the mutex is held.
   void update() noexcept;
 
-  WriteFence& fence_;  // Owns this.
+  WriteBarrier& barrier_;  // Owns this.
 
   std::mutex mutex_;                 // Guards what follows.
   std::condition_variable changed_;  // The phase.
   std::vector<Guarded> guarded_;     // Those that are not done, or whose snapshot has not ended.
   std::atomic<size_t> num_pending_ = 0;  // Of guarded_. Perhaps too high: see update().
-  UnwrittenArrays unwritten_;            // Empty unless the fence is raised.
+  UnwrittenArrays unwritten_;            // Empty unless the barrier is raised.
   std::atomic<bool> any_unwritten_ = false;
   bool copies_early_ = false;  // From the snapshot on.
   uint64_t num_written_ = 0;   // Batches that were written to.

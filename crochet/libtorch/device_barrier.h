@@ -20,7 +20,7 @@ namespace crochet::inline v0::libtorch {
 // tensor, it writes after the copy. It waits itself, by an event; the program does not.
 //
 // Thread-safe. Belongs to a shared_ptr, which its copies keep.
-class DeviceFence : public std::enable_shared_from_this<DeviceFence> {
+class DeviceBarrier : public std::enable_shared_from_this<DeviceBarrier> {
  public:
   // A copy that has been queued to a stream.
   struct Copy {
@@ -33,12 +33,12 @@ class DeviceFence : public std::enable_shared_from_this<DeviceFence> {
   // total, or before anything else is queued.
   enum class Recorded { kTogether, kAlone };
 
-  DeviceFence();
-  ~DeviceFence();
-  DeviceFence(const DeviceFence&) = delete;
-  DeviceFence& operator=(const DeviceFence&) = delete;
+  DeviceBarrier();
+  ~DeviceBarrier();
+  DeviceBarrier(const DeviceBarrier&) = delete;
+  DeviceBarrier& operator=(const DeviceBarrier&) = delete;
 
-  // Guards a copy until it is made; the fence is raised meanwhile. The result waits for it, and
+  // Guards a copy until it is made; the barrier is raised meanwhile. The result waits for it, and
   // throws InternalError if it failed, or may be torn. Throws: c10::Error.
   std::shared_ptr<PendingCopies> add(Copy copy, Recorded recorded);
 
@@ -47,7 +47,7 @@ class DeviceFence : public std::enable_shared_from_this<DeviceFence> {
   void before_write_to(const at::Tensor& tensor) noexcept;
   void before_any_write() noexcept;
 
-  // For the fences of a graph.
+  // For the barriers of a graph.
   PerProcess<copies::Guard>& guard() { return state_; }
 
  private:

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "crochet/base/export.h"
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 #include "crochet/engines/local/graph.h"
 
 namespace crochet::inline v0::libtorch {
@@ -24,17 +24,17 @@ namespace crochet::inline v0::libtorch {
 // - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard);
 // - functions that do not pass the dispatcher, as those of at::cpu.
 //
-// Tensors on devices have a fence of their own, which uses the same observer.
+// Tensors on devices have a barrier of their own, which uses the same observer.
 //
 // before_raw_write() announces the first and the last kind. DebugOptions::check_torn_snapshots
 // finds such writes; a save that finds one is not published, and from then on tensors are copied
 // between the steps. A storage may be given other memory: a snapshot keeps what it reads.
-class CROCHET_EXPORT OperatorFence : public copies::WriteFence {
+class CROCHET_EXPORT OperatorBarrier : public copies::WriteBarrier {
  public:
   // The one of a graph.
-  static std::shared_ptr<OperatorFence> of(local::Graph& graph);
+  static std::shared_ptr<OperatorBarrier> of(local::Graph& graph);
 
-  OperatorFence() = default;
+  OperatorBarrier() = default;
 
  protected:
   void raise() override;

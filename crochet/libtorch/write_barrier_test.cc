@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No snapshot is torn by an optimizer's writes.
-#include "crochet/libtorch/write_fence.h"
+#include "crochet/libtorch/write_barrier.h"
 
 #include <algorithm>
 #include <atomic>
@@ -45,9 +45,9 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 
 // Its gate stops the threads that copy in the background.
-class LateFence : public libtorch::OperatorFence {
+class LateBarrier : public libtorch::OperatorBarrier {
  public:
-  explicit LateFence(bool announces) : announces_(announces) {}
+  explicit LateBarrier(bool announces) : announces_(announces) {}
 
   void close() { open_ = false; }
   void open() {
@@ -59,15 +59,15 @@ class LateFence : public libtorch::OperatorFence {
  private:
   void raise() override {
     is_raised_ = true;
-    if (announces_) OperatorFence::raise();
+    if (announces_) OperatorBarrier::raise();
   }
   void lower() noexcept override {
-    if (announces_) OperatorFence::lower();
+    if (announces_) OperatorBarrier::lower();
     is_raised_ = false;
   }
   void copy(const copies::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
     if (std::this_thread::get_id() != training_) open_.wait(false);
-    OperatorFence::copy(array, to, begin, end);
+    OperatorBarrier::copy(array, to, begin, end);
   }
 
   const bool announces_;
@@ -76,10 +76,10 @@ class LateFence : public libtorch::OperatorFence {
   bool is_raised_ = false;
 };
 
-// Has a graph use a fence, if it is tracked first.
-struct FenceForGraph {
-  void track(Tracker& tracker) { tracker.graph().attach(fence); }
-  std::shared_ptr<libtorch::OperatorFence> fence;
+// Has a graph use a barrier, if it is tracked first.
+struct BarrierForGraph {
+  void track(Tracker& tracker) { tracker.graph().attach(barrier); }
+  std::shared_ptr<libtorch::OperatorBarrier> barrier;
 };
 
 constexpr int64_t kLastStep = 5;
@@ -87,13 +87,13 @@ constexpr int64_t kLastStep = 5;
 // Closes the gate before a snapshot is taken, if a step follows.
 class ClosingListener final : public CheckpointSaverListener {
  public:
-  explicit ClosingListener(std::shared_ptr<LateFence> fence) : fence_(std::move(fence)) {}
+  explicit ClosingListener(std::shared_ptr<LateBarrier> barrier) : barrier_(std::move(barrier)) {}
   void before_save(Session&, int64_t step) override {
-    if (step < kLastStep) fence_->close();
+    if (step < kLastStep) barrier_->close();
   }
 
  private:
-  const std::shared_ptr<LateFence> fence_;
+  const std::shared_ptr<LateBarrier> barrier_;
 };
 
 // Parameters of 16 KiB: smaller ones are copied at once.
@@ -105,7 +105,7 @@ torch::nn::Sequential make_net() {
 using Bytes = std::vector<std::byte>;
 Bytes bytes_of(const Tensor& tensor) { return {tensor.bytes().begin(), tensor.bytes().end()}; }
 
-class OperatorFenceTest : public testing::TestWithParam<std::string> {
+class OperatorBarrierTest : public testing::TestWithParam<std::string> {
  protected:
   // Saves after each step. Returns how many parameters have, in a checkpoint,
   // other values than they had when the step that follows began.
@@ -113,15 +113,15 @@ class OperatorFenceTest : public testing::TestWithParam<std::string> {
     torch::manual_seed(3);
     torch::nn::Sequential net = make_net();
     const auto optimizer = make_optimizer(GetParam(), net->parameters());
-    fence_ = std::make_shared<LateFence>(announces);
-    FenceForGraph first{fence_};
+    barrier_ = std::make_shared<LateBarrier>(announces);
+    BarrierForGraph first{barrier_};
     Loop loop({.checkpoint = {.dir = "run",
                               .every_steps = 1,
-                              .listeners = {std::make_shared<ClosingListener>(fence_)}},
+                              .listeners = {std::make_shared<ClosingListener>(barrier_)}},
                .summaries = {.every_steps = 0, .count_every_steps = 0},
                .hooks = {StopAtStepHook({.last_step = kLastStep})},
                .files = &files_});
-    loop.track("fence", first);
+    loop.track("barrier", first);
     loop.track("net", net);
     loop.track("optimizer", *optimizer);
     std::map<std::string, Bytes> expected;  // By "<step>/<name>".
@@ -137,9 +137,9 @@ class OperatorFenceTest : public testing::TestWithParam<std::string> {
       };
       closure();
       // A thread that has begun a copy must end it before the step may write.
-      if (announces) fence_->open();
+      if (announces) barrier_->open();
       optimizer->step(closure);
-      fence_->open();
+      barrier_->open();
     });
     int num_torn = 0;
     for (const auto& [key, bytes] : expected) {
@@ -151,11 +151,11 @@ class OperatorFenceTest : public testing::TestWithParam<std::string> {
     return num_torn;
   }
 
-  std::shared_ptr<LateFence> fence_;
+  std::shared_ptr<LateBarrier> barrier_;
   MemoryFileSystem files_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, OperatorFenceTest, testing::ValuesIn(all_optimizers()),
+INSTANTIATE_TEST_SUITE_P(, OperatorBarrierTest, testing::ValuesIn(all_optimizers()),
                          [](const auto& info) {
                            std::string name;
                            for (const char c : info.param)
@@ -163,36 +163,36 @@ INSTANTIATE_TEST_SUITE_P(, OperatorFenceTest, testing::ValuesIn(all_optimizers()
                            return name;
                          });
 
-TEST_P(OperatorFenceTest, KeepsSnapshotsWholeThoughTheCopiesAreLate) {
+TEST_P(OperatorBarrierTest, KeepsSnapshotsWholeThoughTheCopiesAreLate) {
   EXPECT_EQ(count_torn(true), 0);
-  EXPECT_FALSE(fence_->is_raised());
+  EXPECT_FALSE(barrier_->is_raised());
 }
 
-TEST_P(OperatorFenceTest, IsNeededForThat) { EXPECT_GT(count_torn(false), 0); }
+TEST_P(OperatorBarrierTest, IsNeededForThat) { EXPECT_GT(count_torn(false), 0); }
 
 // Writes each step's number to a parameter by raw pointer, and saves it. Returns how many
 // checkpoints have another one.
 int count_torn_by_pointer(bool announces) {
   MemoryFileSystem files;
   torch::nn::Linear net(64, 64);
-  const auto fence = std::make_shared<LateFence>(true);
-  FenceForGraph first{fence};
+  const auto barrier = std::make_shared<LateBarrier>(true);
+  BarrierForGraph first{barrier};
   Loop loop({.checkpoint = {.dir = "run",
                             .every_steps = 1,
-                            .listeners = {std::make_shared<ClosingListener>(fence)}},
+                            .listeners = {std::make_shared<ClosingListener>(barrier)}},
              .summaries = {.every_steps = 0, .count_every_steps = 0},
              .hooks = {StopAtStepHook({.last_step = kLastStep})},
              .files = &files});
-  loop.track("fence", first);
+  loop.track("barrier", first);
   loop.track("net", net);
   loop.run([&](Step& step) {
     if (announces) {
-      fence->open();
+      barrier->open();
       libtorch::before_raw_write(net->weight);
     }
     std::fill_n(net->weight.data_ptr<float>(), net->weight.numel(),
                 static_cast<float>(step.number()));
-    fence->open();
+    barrier->open();
   });
   int num_torn = 0;
   for (int64_t step = 1; step <= kLastStep; ++step) {
@@ -273,16 +273,16 @@ INSTANTIATE_TEST_SUITE_P(, ExchangedMemoryTest, testing::ValuesIn(kExchanges),
 TEST_P(ExchangedMemoryTest, TearsNoSnapshot) {
   MemoryFileSystem files;
   torch::nn::Linear net(64, 64);
-  const auto fence = std::make_shared<LateFence>(true);
-  FenceForGraph first{fence};
+  const auto barrier = std::make_shared<LateBarrier>(true);
+  BarrierForGraph first{barrier};
   Loop loop({.checkpoint = {.dir = "run",
                             .every_steps = 1,
-                            .listeners = {std::make_shared<ClosingListener>(fence)},
+                            .listeners = {std::make_shared<ClosingListener>(barrier)},
                             .saver = {.max_to_keep = 0}},
              .summaries = {.every_steps = 0, .count_every_steps = 0},
              .hooks = {StopAtStepHook({.last_step = kLastStep})},
              .files = &files});
-  loop.track("fence", first);
+  loop.track("barrier", first);
   loop.track("net", net);
   torch::nn::init::zeros_(net->weight);
   loop.run([&](Step& step) {
@@ -290,7 +290,7 @@ TEST_P(ExchangedMemoryTest, TearsNoSnapshot) {
     const at::Tensor reused = torch::full({64, 64}, -1.0);
     const torch::NoGradGuard no_grad;
     net->weight.fill_(static_cast<double>(step.number()));
-    fence->open();
+    barrier->open();
   });
   EXPECT_THAT(list_checkpoints(files, "run", "model.ckpt"), SizeIs(kLastStep + 1));
   EXPECT_THAT(steps_with_another_weight(files), IsEmpty());
@@ -307,14 +307,14 @@ class UnseenWritesTest : public testing::Test {
     options.debug.check_torn_snapshots = checks;
     torch::nn::Linear net(256, 256);
     torch::nn::init::zeros_(net->weight);
-    const auto fence = std::make_shared<LateFence>(true);
-    fence->open();
-    FenceForGraph first{fence};
+    const auto barrier = std::make_shared<LateBarrier>(true);
+    barrier->open();
+    BarrierForGraph first{barrier};
     Loop loop(options);
-    loop.track("fence", first);
+    loop.track("barrier", first);
     loop.track("net", net);
     loop.run([&] {
-      wait_until("the save of the step before", [&] { return !fence->has_pending(); });
+      wait_until("the save of the step before", [&] { return !barrier->has_pending(); });
       at::Tensor weight = net->weight.detach();
       const int64_t version = weight._version();
       at::cpu::add_(weight, torch::ones({256, 256}));

@@ -1,28 +1,28 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/copies/fence_state.h"
+#include "crochet/copies/barrier_state.h"
 
 #include <algorithm>
 #include <exception>
 
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 
 namespace crochet::inline v0::copies {
 
-// A forked child has the fence as its parent left it, and none of the batches.
-FenceState::FenceState(WriteFence& fence)
-    : fence_(fence),
-      phase_(fence.is_raised_ ? Phase::kRaised : Phase::kLowered),
+// A forked child has the barrier as its parent left it, and none of the batches.
+BarrierState::BarrierState(WriteBarrier& barrier)
+    : barrier_(barrier),
+      phase_(barrier.is_raised_ ? Phase::kRaised : Phase::kLowered),
       snapshot_thread_(std::this_thread::get_id()) {}
 
-bool FenceState::has_pending() noexcept {
+bool BarrierState::has_pending() noexcept {
   if (num_pending_.load(std::memory_order_acquire) == 0) return false;
   const Lock lock(mutex_);
   update();
   return num_pending_ > 0;
 }
 
-void FenceState::before_write(const std::byte* begin, const std::byte* end) noexcept {
+void BarrierState::before_write(const std::byte* begin, const std::byte* end) noexcept {
   if (num_pending_.load(std::memory_order_acquire) == 0 &&
       !any_unwritten_.load(std::memory_order_acquire))
     return;
@@ -38,7 +38,7 @@ void FenceState::before_write(const std::byte* begin, const std::byte* end) noex
     while (const auto array = batch->find_pending(begin, end)) batch->copy(*array);
 }
 
-bool FenceState::note_first_write(const std::byte* begin, const std::byte* end) noexcept {
+bool BarrierState::note_first_write(const std::byte* begin, const std::byte* end) noexcept {
   std::shared_ptr<CopyOnWriteBatch> to_copy;
   {
     const Lock lock(mutex_);
@@ -55,33 +55,33 @@ bool FenceState::note_first_write(const std::byte* begin, const std::byte* end) 
   return true;
 }
 
-std::shared_ptr<CopyOnWriteBatch> FenceState::find_pending(const std::byte* begin,
-                                                           const std::byte* end) {
+std::shared_ptr<CopyOnWriteBatch> BarrierState::find_pending(const std::byte* begin,
+                                                             const std::byte* end) {
   const Lock lock(mutex_);
   for (const Guarded& each : guarded_)
     if (!each.batch->is_done() && each.batch->find_pending(begin, end)) return each.batch;
   return nullptr;
 }
 
-FenceState::Guarded* FenceState::find(const CopyOnWriteBatch& batch) noexcept {
+BarrierState::Guarded* BarrierState::find(const CopyOnWriteBatch& batch) noexcept {
   const auto found = std::ranges::find_if(
       guarded_, [&](const Guarded& each) { return each.batch.get() == &batch; });
   return found == guarded_.end() ? nullptr : &*found;
 }
 
-void FenceState::update() noexcept {
+void BarrierState::update() noexcept {
   std::erase_if(guarded_,
                 [](const Guarded& each) { return each.has_ended && each.batch->is_done(); });
   num_pending_ = static_cast<size_t>(std::ranges::count_if(guarded_, &Guarded::is_pending));
 }
 
-void FenceState::begin_snapshot() {
+void BarrierState::begin_snapshot() {
   const Lock lock(mutex_);
   unwritten_.begin_snapshot();
   any_unwritten_ = !unwritten_.empty();
 }
 
-void FenceState::start(const std::shared_ptr<CopyOnWriteBatch>& batch) {
+void BarrierState::start(const std::shared_ptr<CopyOnWriteBatch>& batch) {
   bool is_copied_early = false;
   {
     Lock lock(mutex_);
@@ -98,14 +98,14 @@ void FenceState::start(const std::shared_ptr<CopyOnWriteBatch>& batch) {
   if (is_copied_early) CopyOnWriteBatch::copy_in_background(batch);
 }
 
-void FenceState::copy_all(CopyOnWriteBatch& batch) noexcept {
+void BarrierState::copy_all(CopyOnWriteBatch& batch) noexcept {
   batch.copy_all();
   const Lock lock(mutex_);
   if (Guarded* const guarded = find(batch)) guarded->is_written = true;
   update();
 }
 
-void FenceState::end(CopyOnWriteBatch& batch) noexcept {
+void BarrierState::end(CopyOnWriteBatch& batch) noexcept {
   {
     const Lock lock(mutex_);
     if (Guarded* const guarded = find(batch)) {
@@ -118,15 +118,15 @@ void FenceState::end(CopyOnWriteBatch& batch) noexcept {
   update();
 }
 
-void FenceState::raise(Lock& lock) {
+void BarrierState::raise(Lock& lock) {
   changed_.wait(lock, [this] { return phase_ == Phase::kLowered || phase_ == Phase::kRaised; });
   if (phase_ == Phase::kRaised) return;
   phase_ = Phase::kRaising;
   lock.unlock();
   std::exception_ptr error;
   try {
-    fence_.raise();
-    fence_.is_raised_ = true;
+    barrier_.raise();
+    barrier_.is_raised_ = true;
   } catch (...) {
     error = std::current_exception();
   }
@@ -136,13 +136,13 @@ void FenceState::raise(Lock& lock) {
   if (error) std::rethrow_exception(error);
 }
 
-bool FenceState::may_settle() noexcept {
+bool BarrierState::may_settle() noexcept {
   const Lock lock(mutex_);
   update();
   return num_pending_ == 0 && !unwritten_.are_many();
 }
 
-bool FenceState::settle(EndedBy who) noexcept {
+bool BarrierState::settle(EndedBy who) noexcept {
   Lock lock(mutex_);
   update();
   if (phase_ != Phase::kRaised || num_pending_ > 0) return phase_ == Phase::kLowered;
@@ -153,15 +153,15 @@ bool FenceState::settle(EndedBy who) noexcept {
   any_unwritten_ = false;
   phase_ = Phase::kLowering;
   lock.unlock();
-  fence_.lower();
-  fence_.is_raised_ = false;
+  barrier_.lower();
+  barrier_.is_raised_ = false;
   lock.lock();
   phase_ = Phase::kLowered;
   changed_.notify_all();
   return true;
 }
 
-void FenceState::drain() noexcept {
+void BarrierState::drain() noexcept {
   for (;;) {
     std::shared_ptr<CopyOnWriteBatch> pending;
     {

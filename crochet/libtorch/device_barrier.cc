@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/libtorch/device_fence.h"
+#include "crochet/libtorch/device_barrier.h"
 
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,7 @@ c10::Stream current_stream(c10::Device device) {
 }  // namespace
 
 // An event after the copies that one stream makes one after another. For one thread at a time.
-class DeviceFence::Event {
+class DeviceBarrier::Event {
  public:
   explicit Event(const c10::Stream& stream) : stream_(stream), event_(stream.device_type()) {}
 
@@ -73,7 +73,7 @@ class DeviceFence::Event {
 
 // A copy as its snapshot and the state know it. In a forked child, the parent's state keeps what
 // the copy needs, which only the parent may release.
-class DeviceFence::GuardedCopy final : public PendingCopies {
+class DeviceBarrier::GuardedCopy final : public PendingCopies {
  public:
   // What is kept until the end of the copy.
   struct Kept {
@@ -82,8 +82,8 @@ class DeviceFence::GuardedCopy final : public PendingCopies {
     std::shared_ptr<Event> event;
   };
 
-  GuardedCopy(std::shared_ptr<DeviceFence> fence, Kept kept, std::string name)
-      : fence_(std::move(fence)), kept_(std::move(kept)), name_(std::move(name)) {}
+  GuardedCopy(std::shared_ptr<DeviceBarrier> barrier, Kept kept, std::string name)
+      : barrier_(std::move(barrier)), kept_(std::move(kept)), name_(std::move(name)) {}
 
   // Also throws FailedPreconditionError in a forked child, if its parent did not know the end.
   void wait() override;
@@ -123,26 +123,26 @@ class DeviceFence::GuardedCopy final : public PendingCopies {
   }
 
   const ProcessOwner owner_;
-  const std::shared_ptr<DeviceFence> fence_;
+  const std::shared_ptr<DeviceBarrier> barrier_;
   Kept kept_;
   const std::string name_;
   std::string error_;  // Constant once it has ended.
   std::atomic<bool> has_ended_ = false;
 };
 
-class DeviceFence::State final : public copies::Guard {
+class DeviceBarrier::State final : public copies::Guard {
  public:
-  explicit State(DeviceFence& fence) : fence_(fence) {}
+  explicit State(DeviceBarrier& barrier) : barrier_(barrier) {}
 
   std::shared_ptr<PendingCopies> add(Copy copy, Recorded recorded) {
     const std::lock_guard raising(raising_);
-    if (!fence_.is_raised_) OperatorObserver::instance().add(fence_);
-    fence_.is_raised_ = true;
+    if (!barrier_.is_raised_) OperatorObserver::instance().add(barrier_);
+    barrier_.is_raised_ = true;
     snapshot_thread_ = std::this_thread::get_id();
     const std::lock_guard lock(mutex_);
     const std::shared_ptr<Event> event = event_for(copy.stream, recorded);
     const auto guarded = std::make_shared<GuardedCopy>(
-        fence_.shared_from_this(),
+        barrier_.shared_from_this(),
         GuardedCopy::Kept{copy.source.storage(), std::move(copy.target), event},
         std::move(copy.name));
     copies_.emplace(guarded->source(), guarded);
@@ -189,12 +189,12 @@ class DeviceFence::State final : public copies::Guard {
 
   bool settle(EndedBy who) noexcept override {
     const std::lock_guard raising(raising_);
-    if (!fence_.is_raised_) return true;
+    if (!barrier_.is_raised_) return true;
     if (any_copy()) return false;
     if (who == EndedBy::kSnapshotThread && snapshot_thread_ != std::this_thread::get_id())
       return false;
-    OperatorObserver::instance().remove(fence_);
-    fence_.is_raised_ = false;
+    OperatorObserver::instance().remove(barrier_);
+    barrier_.is_raised_ = false;
     return true;
   }
 
@@ -235,9 +235,9 @@ class DeviceFence::State final : public copies::Guard {
     return removed;
   }
 
-  DeviceFence& fence_;  // Owns this.
+  DeviceBarrier& barrier_;  // Owns this.
 
-  std::mutex raising_;               // Held while the fence is raised or lowered. Locked first.
+  std::mutex raising_;               // Held while the barrier is raised or lowered. Locked first.
   std::thread::id snapshot_thread_;  // Took the latest snapshot.
 
   std::mutex mutex_;  // Guards what follows.
@@ -245,30 +245,30 @@ class DeviceFence::State final : public copies::Guard {
   std::vector<std::shared_ptr<Event>> open_;  // To which copies may be added.
 };
 
-void DeviceFence::GuardedCopy::wait() {
+void DeviceBarrier::GuardedCopy::wait() {
   if (!has_ended_) {
     owner_.check("the copies of a snapshot");
-    fence_->state().wait_for(*this);
+    barrier_->state().wait_for(*this);
   }
   if (!error_.empty()) throw InternalError(error_);
 }
 
-DeviceFence::DeviceFence() : state_([this] { return std::make_unique<State>(*this); }) {}
+DeviceBarrier::DeviceBarrier() : state_([this] { return std::make_unique<State>(*this); }) {}
 
-DeviceFence::~DeviceFence() {
+DeviceBarrier::~DeviceBarrier() {
   if (is_raised_) OperatorObserver::instance().remove(*this);
 }
 
-DeviceFence::State& DeviceFence::state() { return static_cast<State&>(*state_); }
+DeviceBarrier::State& DeviceBarrier::state() { return static_cast<State&>(*state_); }
 
-std::shared_ptr<PendingCopies> DeviceFence::add(Copy copy, Recorded recorded) {
+std::shared_ptr<PendingCopies> DeviceBarrier::add(Copy copy, Recorded recorded) {
   return state().add(std::move(copy), recorded);
 }
 
-void DeviceFence::before_write_to(const at::Tensor& tensor) noexcept {
+void DeviceBarrier::before_write_to(const at::Tensor& tensor) noexcept {
   state().before_write_to(tensor);
 }
 
-void DeviceFence::before_any_write() noexcept { state().before_any_write(); }
+void DeviceBarrier::before_any_write() noexcept { state().before_any_write(); }
 
 }  // namespace crochet::inline v0::libtorch

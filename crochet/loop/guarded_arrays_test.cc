@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/fake_clock.h"
@@ -35,13 +35,13 @@ using testing::ThrowsMessage;
 
 using Numbers = std::vector<int64_t>;
 
-constexpr int64_t kNumFencedSteps = 200;
+constexpr int64_t kNumGuardedSteps = 200;
 // Enough that an array is not copied at once.
 constexpr size_t kNumElements = 1100;
 
 // Threads that copy in the background wait until it is open; the thread of the test opens it when
 // it copies.
-class GatedFence final : public copies::WriteFence {
+class GatedBarrier final : public copies::WriteBarrier {
  public:
   void open() {
     is_open_ = true;
@@ -63,7 +63,7 @@ class GatedFence final : public copies::WriteFence {
     else
       is_open_.wait(false);
     if (fails) throw UnavailableError("the device is lost");
-    WriteFence::copy(array, to, begin, end);
+    WriteBarrier::copy(array, to, begin, end);
   }
 
   const std::thread::id here_ = std::this_thread::get_id();
@@ -80,22 +80,23 @@ struct Model {
         moments.try_emplace(name, Numbers(kNumElements));
     }
     void track(Tracker& tracker) {
-      for (auto& [name, moment] : moments) add_fenced(tracker, name, moment, fence);
+      for (auto& [name, moment] : moments) add_guarded(tracker, name, moment, barrier);
     }
     std::map<std::string, Numbers> moments;
-    std::shared_ptr<GatedFence> fence;
+    std::shared_ptr<GatedBarrier> barrier;
   };
 
-  explicit Model(std::shared_ptr<GatedFence> fence) : fence(std::move(fence)) {
-    optimizer.fence = this->fence;
+  explicit Model(std::shared_ptr<GatedBarrier> barrier) : barrier(std::move(barrier)) {
+    optimizer.barrier = this->barrier;
   }
 
-  static void add_fenced(Tracker& tracker, const std::string& name, Numbers& array,
-                         const std::shared_ptr<GatedFence>& fence) {
-    tracker.add_array(name, {.view = [&array] { return local::view_of(array); }, .fence = fence});
+  static void add_guarded(Tracker& tracker, const std::string& name, Numbers& array,
+                          const std::shared_ptr<GatedBarrier>& barrier) {
+    tracker.add_array(name,
+                      {.view = [&array] { return local::view_of(array); }, .barrier = barrier});
   }
   void track(Tracker& tracker) {
-    add_fenced(tracker, "weights", weights, fence);
+    add_guarded(tracker, "weights", weights, barrier);
     tracker("optimizer", optimizer);
   }
   bool all_are(int64_t step) const {
@@ -106,16 +107,16 @@ struct Model {
            });
   }
   void set(int64_t step) {
-    fence->announce(weights);
+    barrier->announce(weights);
     std::ranges::fill(weights, step);
     if (step >= 3) optimizer.moments.try_emplace("weights", Numbers(kNumElements, step));
     for (auto& [name, moment] : optimizer.moments) {
-      fence->announce(moment);
+      barrier->announce(moment);
       std::ranges::fill(moment, step);
     }
   }
 
-  std::shared_ptr<GatedFence> fence;
+  std::shared_ptr<GatedBarrier> barrier;
   Numbers weights = Numbers(5000);
   Optimizer optimizer;
 };
@@ -143,9 +144,9 @@ class CheckingListener final : public CheckpointSaverListener {
   FileSystem& files_;
 };
 
-class FencedArraysTest : public testing::Test {
+class GuardedArraysTest : public testing::Test {
  protected:
-  ~FencedArraysTest() override { fence_->open(); }
+  ~GuardedArraysTest() override { barrier_->open(); }
 
   LoopOptions options(int64_t last_step) {
     return {
@@ -159,37 +160,37 @@ class FencedArraysTest : public testing::Test {
   MemoryFileSystem files_;
   FakeClock clock_;
   std::shared_ptr<CheckingListener> listener_ = std::make_shared<CheckingListener>(files_);
-  std::shared_ptr<GatedFence> fence_ = std::make_shared<GatedFence>();
-  Model model_{fence_};
+  std::shared_ptr<GatedBarrier> barrier_ = std::make_shared<GatedBarrier>();
+  Model model_{barrier_};
 };
 
-TEST_F(FencedArraysTest, AreCopiedWhileTheBodyRuns) {
-  for (const int64_t last_step : {kNumFencedSteps / 2, kNumFencedSteps}) {
-    Model model(fence_);
-    fence_->close();
+TEST_F(GuardedArraysTest, AreCopiedWhileTheBodyRuns) {
+  for (const int64_t last_step : {kNumGuardedSteps / 2, kNumGuardedSteps}) {
+    Model model(barrier_);
+    barrier_->close();
     Loop loop(options(last_step));
     loop.track("model", model);
     loop.run([&](Step& step) {
       ASSERT_TRUE(model.all_are(step.number() - 1)) << step.number();
       // The state from which a run resumes is not saved again.
-      EXPECT_EQ(fence_->has_pending(), step.number() != kNumFencedSteps / 2 + 1);
-      fence_->open();
+      EXPECT_EQ(barrier_->has_pending(), step.number() != kNumGuardedSteps / 2 + 1);
+      barrier_->open();
       model.set(step.number());
-      if (step.number() < last_step) fence_->close();
+      if (step.number() < last_step) barrier_->close();
     });
-    EXPECT_FALSE(fence_->has_pending());
-    EXPECT_EQ(fence_->num_lowered(), fence_->num_raised());
+    EXPECT_FALSE(barrier_->has_pending());
+    EXPECT_EQ(barrier_->num_lowered(), barrier_->num_raised());
   }
-  EXPECT_GE(listener_->num_checked, kNumFencedSteps);
+  EXPECT_GE(listener_->num_checked, kNumGuardedSteps);
 }
 
 // The copies of the snapshot of step 3 are made after step 4 has written to one of the arrays.
-TEST_F(FencedArraysTest, EndACheckedRunIfOneIsChangedWithoutAnnouncement) {
+TEST_F(GuardedArraysTest, EndACheckedRunIfOneIsChangedWithoutAnnouncement) {
   for (const bool is_weights : {true, false}) {
     const LogCapture log;
     MemoryFileSystem files;
-    Model model(fence_);
-    fence_->open();
+    Model model(barrier_);
+    barrier_->open();
     LoopOptions options = this->options(6);
     options.debug.check_torn_snapshots = true;
     options.checkpoint.listeners.clear();
@@ -205,9 +206,9 @@ TEST_F(FencedArraysTest, EndACheckedRunIfOneIsChangedWithoutAnnouncement) {
         model.set(step.number());
       }
       if (step.number() == 3)
-        fence_->close();
+        barrier_->close();
       else
-        fence_->open();
+        barrier_->open();
     };
     EXPECT_THAT([&] { loop.run(body); },
                 ThrowsMessage<UnannouncedWriteError>(
@@ -221,9 +222,9 @@ TEST_F(FencedArraysTest, EndACheckedRunIfOneIsChangedWithoutAnnouncement) {
 }
 
 // Of a value whose structure may change, with a Saver of the program's own.
-class FencedPartsTest : public FencedArraysTest {
+class GuardedPartsTest : public GuardedArraysTest {
  protected:
-  FencedPartsTest() {
+  GuardedPartsTest() {
     for (const char* const name : {"bias", "weights"})
       model_.optimizer.moments.try_emplace(name, Numbers(kNumElements, 1));
     graph_.set_copy_threads(2);
@@ -239,47 +240,47 @@ class FencedPartsTest : public FencedArraysTest {
   Saver saver_{{.files = &files_, .clock = &clock_}};
 };
 
-TEST_F(FencedPartsTest, AreCopiedAtOnceIfTheStateIsAskedFor) {
+TEST_F(GuardedPartsTest, AreCopiedAtOnceIfTheStateIsAskedFor) {
   const TensorMap state = object().save();
   std::ranges::fill(moment(), 2);
   ASSERT_EQ(state.size(), 2U);
   EXPECT_EQ(state.at("weights").flat<int64_t>()[kNumElements - 1], 1);
-  EXPECT_EQ(fence_->num_raised(), 0);
+  EXPECT_EQ(barrier_->num_raised(), 0);
 }
 
-TEST_F(FencedPartsTest, AreCopiedInTheBackgroundIfASnapshotIsTaken) {
+TEST_F(GuardedPartsTest, AreCopiedInTheBackgroundIfASnapshotIsTaken) {
   const Snapshot before = saver_.snapshot(*session_);
-  EXPECT_TRUE(fence_->has_pending());
-  fence_->open();
-  fence_->announce(moment());
+  EXPECT_TRUE(barrier_->has_pending());
+  barrier_->open();
+  barrier_->announce(moment());
   std::ranges::fill(moment(), 2);
   for (const auto& [name, tensor] : before.tensors())
     EXPECT_EQ(tensor.flat<int64_t>()[kNumElements - 1], 1) << name;
 }
 
-// The thread that restores helps to copy, which opens the fence.
-TEST_F(FencedPartsTest, AreCopiedBeforeTheyAreRestored) {
-  fence_->open();
+// The thread that restores helps to copy, which opens the barrier.
+TEST_F(GuardedPartsTest, AreCopiedBeforeTheyAreRestored) {
+  barrier_->open();
   const std::string prefix = saver_.save(*session_, "run/model.ckpt", 1);
   std::ranges::fill(moment(), 2);
-  fence_->close();
+  barrier_->close();
   const Snapshot before = saver_.snapshot(*session_);
   saver_.restore(*session_, prefix);
-  EXPECT_FALSE(fence_->has_pending());
-  fence_->open();
+  EXPECT_FALSE(barrier_->has_pending());
+  barrier_->open();
   EXPECT_EQ(moment()[kNumElements - 1], 1);
   EXPECT_EQ(before.tensors().at(1).tensor.flat<int64_t>()[kNumElements - 1], 2);
 }
 
 // As a save that fails in its own directory and is then written to the fallback directory.
-TEST_F(FencedPartsTest, CanBeSavedBeforeAndAfterTheyAreWrittenTo) {
-  fence_->open();
+TEST_F(GuardedPartsTest, CanBeSavedBeforeAndAfterTheyAreWrittenTo) {
+  barrier_->open();
   const Snapshot held = saver_.snapshot(*session_);
   BackgroundSaver background(saver_);
   background.enqueue(held, "run/before", 1);
   background.wait();
-  EXPECT_TRUE(fence_->has_pending()) << "nothing was copied";
-  fence_->announce(moment());
+  EXPECT_TRUE(barrier_->has_pending()) << "nothing was copied";
+  barrier_->announce(moment());
   std::ranges::fill(moment(), 2);
   background.enqueue(held, "run/after", 1);
   background.wait();
@@ -292,8 +293,8 @@ TEST_F(FencedPartsTest, CanBeSavedBeforeAndAfterTheyAreWrittenTo) {
   }
 }
 
-TEST_F(FencedPartsTest, AreSavedAsSafetensorsWhileTheyAreNotWrittenTo) {
-  fence_->open();
+TEST_F(GuardedPartsTest, AreSavedAsSafetensorsWhileTheyAreNotWrittenTo) {
+  barrier_->open();
   Saver saver({.format = CheckpointFormat::kSafetensors, .files = &files_, .clock = &clock_});
   const std::string prefix = saver.save(*session_, "run/model", 1);
   const CheckpointReader reader(prefix, files_);
@@ -301,13 +302,13 @@ TEST_F(FencedPartsTest, AreSavedAsSafetensorsWhileTheyAreNotWrittenTo) {
   EXPECT_EQ(tensor.flat<int64_t>()[kNumElements - 1], 1);
 }
 
-TEST_F(FencedPartsTest, FailTheSaveIfACopyFails) {
-  fence_->open();
-  fence_->fails = true;
+TEST_F(GuardedPartsTest, FailTheSaveIfACopyFails) {
+  barrier_->open();
+  barrier_->fails = true;
   EXPECT_THAT([&] { saver_.save(*session_, "run/model.ckpt", 1); },
               ThrowsMessage<UnavailableError>("the device is lost"));
   EXPECT_THAT(list_checkpoints(files_, "run", "model.ckpt"), ElementsAre());
-  fence_->fails = false;
+  barrier_->fails = false;
   EXPECT_EQ(saver_.save(*session_, "run/model.ckpt", 2), "run/model.ckpt-2");
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Snapshots of arrays whose writers announce what they write.
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +21,7 @@
 #include "crochet/testing/no_threads.h"
 #include "crochet/testing/sanitizers.h"
 #include "crochet/testing/scheduling.h"
-#include "crochet/testing/write_fence_fixture.h"
+#include "crochet/testing/write_barrier_fixture.h"
 
 namespace crochet::local {
 namespace {
@@ -31,22 +31,22 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-TEST_F(WriteFenceTest, LetsAStepBeginBeforeTheCopiesAreMade) {
+TEST_F(WriteBarrierTest, LetsAStepBeginBeforeTheCopiesAreMade) {
   Numbers& array = add(kSmall);
   const Snapshot before = snapshot();
   on_step_ = [&] {
-    EXPECT_TRUE(fence_->has_pending());
+    EXPECT_TRUE(barrier_->has_pending());
     gate_.open();
     write(array, 2);
   };
   session().run(step_);
   EXPECT_EQ(array[0], 2);
   EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
-  EXPECT_FALSE(fence_->has_pending());
+  EXPECT_FALSE(barrier_->has_pending());
 }
 
 // The other thread is held at the first array, so it is too late for the others.
-TEST_F(WriteFenceTest, MakesAWriterCopyWhatItWritesAndNothingElse) {
+TEST_F(WriteBarrierTest, MakesAWriterCopyWhatItWritesAndNothingElse) {
   add(kSmall);
   Numbers& large = add(kLarge);
   Numbers& unwritten = add(kSmall);
@@ -63,22 +63,24 @@ TEST_F(WriteFenceTest, MakesAWriterCopyWhatItWritesAndNothingElse) {
     EXPECT_TRUE(has_all(each.tensor, 1)) << each.name;
 }
 
-TEST_F(WriteFenceTest, LooksOnlyAtTheBytesThatAreWritten) {
+TEST_F(WriteBarrierTest, LooksOnlyAtTheBytesThatAreWritten) {
   add(kSmall);
   Numbers& array = add(3 * kSmall);
   const Snapshot before = snapshot();
-  fence_->WriteFence::before_write(array.data(), array.data());
-  fence_->WriteFence::before_write(array.data() - 1, array.data());
-  fence_->WriteFence::before_write(array.data() + array.size(), array.data() + array.size() + 1);
+  barrier_->WriteBarrier::before_write(array.data(), array.data());
+  barrier_->WriteBarrier::before_write(array.data() - 1, array.data());
+  barrier_->WriteBarrier::before_write(array.data() + array.size(),
+                                       array.data() + array.size() + 1);
   EXPECT_THAT(copied_here_, IsEmpty());
-  fence_->WriteFence::before_write(array.data() + array.size() - 1, array.data() + array.size());
+  barrier_->WriteBarrier::before_write(array.data() + array.size() - 1,
+                                       array.data() + array.size());
   EXPECT_TRUE(was_copied_here(array));
   gate_.open();
   before.tensors();
 }
 
 // A view of a whole buffer, and of each half.
-TEST_F(WriteFenceTest, CopiesAllArraysThatOverlap) {
+TEST_F(WriteBarrierTest, CopiesAllArraysThatOverlap) {
   add(kSmall);
   Numbers& buffer = add(2 * kSmall);
   const std::span<int64_t> halves[] = {std::span(buffer).first(kSmall),
@@ -90,18 +92,18 @@ TEST_F(WriteFenceTest, CopiesAllArraysThatOverlap) {
                        reinterpret_cast<std::byte*>(half.data())};
     });
   const Snapshot before = snapshot();
-  fence_->WriteFence::before_write(&halves[1].front(), &halves[1].front() + 1);
+  barrier_->WriteBarrier::before_write(&halves[1].front(), &halves[1].front() + 1);
   std::ranges::fill(halves[1], 2);
   EXPECT_TRUE(copied_here_.contains(reinterpret_cast<std::byte*>(halves[1].data())));
   EXPECT_TRUE(was_copied_here(buffer));  // The first half begins there, too.
-  fence_->WriteFence::before_write(&halves[0].front(), &halves[0].front() + 1);
+  barrier_->WriteBarrier::before_write(&halves[0].front(), &halves[0].front() + 1);
   std::ranges::fill(halves[0], 3);
   gate_.open();
   for (const NamedTensor& each : before.tensors())
     EXPECT_TRUE(has_all(each.tensor, 1)) << each.name;
 }
 
-TEST_F(WriteFenceTest, GuardsManySnapshotsOfSeveralSessions) {
+TEST_F(WriteBarrierTest, GuardsManySnapshotsOfSeveralSessions) {
   add(kSmall);
   Numbers& array = add(kSmall);
   const auto other = graph_.new_session("");
@@ -114,10 +116,10 @@ TEST_F(WriteFenceTest, GuardsManySnapshotsOfSeveralSessions) {
   gate_.open();
   for (size_t i = 0; i < all.size(); ++i)
     EXPECT_TRUE(has_all(all[i].tensors()[1].tensor, static_cast<int64_t>(i / 2 + 1))) << i;
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
 }
 
-TEST_F(WriteFenceTest, CopiesAnArrayThatIsTwiceInASnapshot) {
+TEST_F(WriteBarrierTest, CopiesAnArrayThatIsTwiceInASnapshot) {
   add(kSmall);
   Numbers& array = add(kSmall);
   const std::vector<Variable> variables = {variables_[0], variables_[1], variables_[1]};
@@ -128,7 +130,7 @@ TEST_F(WriteFenceTest, CopiesAnArrayThatIsTwiceInASnapshot) {
   EXPECT_TRUE(has_all(before.tensors()[2].tensor, 1));
 }
 
-TEST_F(WriteFenceTest, CopiesSmallAndEmptyArraysAtOnce) {
+TEST_F(WriteBarrierTest, CopiesSmallAndEmptyArraysAtOnce) {
   Numbers& small = add(kSmall - 1);
   Numbers& tiny = add(1);
   add(0);
@@ -138,10 +140,10 @@ TEST_F(WriteFenceTest, CopiesSmallAndEmptyArraysAtOnce) {
   EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
   EXPECT_TRUE(has_all(before.tensors()[1].tensor, 1));
   EXPECT_EQ(before.tensors()[2].tensor.num_elements(), 0);
-  EXPECT_THAT(fence_->calls(), IsEmpty());
+  EXPECT_THAT(barrier_->calls(), IsEmpty());
 }
 
-TEST_F(WriteFenceTest, TransposesMatrices) {
+TEST_F(WriteBarrierTest, TransposesMatrices) {
   constexpr int64_t kRows = 900, kColumns = 700;
   add(kSmall);
   Numbers& matrix = arrays_.emplace_back(kRows * kColumns);
@@ -161,7 +163,7 @@ TEST_F(WriteFenceTest, TransposesMatrices) {
 }
 
 // A program that replaces memory instead of writing to it announces nothing.
-TEST_F(WriteFenceTest, KeepsTheMemoryOfAnArrayThatMoves) {
+TEST_F(WriteBarrierTest, KeepsTheMemoryOfAnArrayThatMoves) {
   auto memory = std::make_shared<Numbers>(kSmall, 1);
   add_view([&] { return view_of(*memory); }, [&] { return memory; });
   const std::weak_ptr<Numbers> first = memory;
@@ -177,11 +179,11 @@ TEST_F(WriteFenceTest, KeepsTheMemoryOfAnArrayThatMoves) {
 }
 
 // The copy of a snapshot that is dropped is made last.
-TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
+TEST_F(WriteBarrierTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
   auto memory = std::make_shared<Numbers>(kSmall, 1);
   add_view([&] { return view_of(*memory); }, [&] { return memory; });
   const auto copying = std::make_shared<Gate>();
-  fence_->on_copy = [this, copying, first = view_of(*memory).data](const ArrayView& array) {
+  barrier_->on_copy = [this, copying, first = view_of(*memory).data](const ArrayView& array) {
     if (std::this_thread::get_id() == here_ || array.data != first) return;
     copying->open();
     gate_.wait();
@@ -200,10 +202,10 @@ TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
 }
 
 // What the release of an owner waits for, such as a lock, a writer may hold.
-TEST_F(WriteFenceTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
+TEST_F(WriteBarrierTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
   Numbers& array = arrays_.emplace_back(kSmall, 1);
   const auto copying = std::make_shared<Gate>();
-  fence_->on_copy = [copying, data = view_of(array).data](const ArrayView& copied) {
+  barrier_->on_copy = [copying, data = view_of(array).data](const ArrayView& copied) {
     if (copied.data == data) copying->open();
   };
   add_view([&] { return view_of(array); },
@@ -215,49 +217,49 @@ TEST_F(WriteFenceTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
   EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
 }
 
-TEST_F(WriteFenceTest, IsLoweredByARunOfTheThreadThatTookTheSnapshot) {
+TEST_F(WriteBarrierTest, IsLoweredByARunOfTheThreadThatTookTheSnapshot) {
   add(kSmall);
   for (int i = 0; i < 2; ++i) {
     const Snapshot before = snapshot();
-    EXPECT_EQ(fence_->calls().back(), "raise");
+    EXPECT_EQ(barrier_->calls().back(), "raise");
     if (i == 0) session().run(step_);
-    EXPECT_EQ(fence_->calls().back(), "raise") << "while a copy is pending";
+    EXPECT_EQ(barrier_->calls().back(), "raise") << "while a copy is pending";
     gate_.open();
     before.tensors();
     std::thread([&] { session().run(step_); }).join();
-    EXPECT_EQ(fence_->calls().back(), "raise");
+    EXPECT_EQ(barrier_->calls().back(), "raise");
     session().run(step_);
-    EXPECT_EQ(fence_->calls().back(), "lower");
+    EXPECT_EQ(barrier_->calls().back(), "lower");
     session().run(step_);
   }
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower", "raise", "lower"));
-  EXPECT_TRUE(fence_->was_called_here());
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower", "raise", "lower"));
+  EXPECT_TRUE(barrier_->was_called_here());
 }
 
-TEST_F(WriteFenceTest, StaysRaisedThoughAnotherMayBeLowered) {
+TEST_F(WriteBarrierTest, StaysRaisedThoughAnotherMayBeLowered) {
   add(kSmall);
-  const auto other = std::make_shared<RecordingFence>();
+  const auto other = std::make_shared<RecordingBarrier>();
   other->on_copy = [](const ArrayView&) {};
   Numbers array(kSmall, 1);
   variables_.push_back(
-      graph_.borrow("other", {.view = [&array] { return view_of(array); }, .fence = other}));
+      graph_.borrow("other", {.view = [&array] { return view_of(array); }, .barrier = other}));
   const Snapshot held = snapshot();
   other->before_write(array);
   session().run(step_);
   EXPECT_THAT(other->calls(), ElementsAre("raise", "lower"));
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
 }
 
-TEST_F(WriteFenceTest, IsNotReliedOnAfterAWriteThatWasNotAnnounced) {
+TEST_F(WriteBarrierTest, IsNotReliedOnAfterAWriteThatWasNotAnnounced) {
   add(kSmall);
-  fence_->note_unannounced_write();
+  barrier_->note_unannounced_write();
   const Snapshot copied = snapshot();
-  EXPECT_THAT(fence_->calls(), testing::IsEmpty());
+  EXPECT_THAT(barrier_->calls(), testing::IsEmpty());
   EXPECT_TRUE(has_all(copied.tensors()[0].tensor, 1));
 }
 
 // The array is the middle third of some memory.
-TEST_F(WriteFenceTest, GuardsTheFirstAndTheLastByteOfAnArrayAndNoOther) {
+TEST_F(WriteBarrierTest, GuardsTheFirstAndTheLastByteOfAnArrayAndNoOther) {
   const NoThreads none;
   Numbers memory(3 * kSmall, 1);
   add_view([&memory] {
@@ -272,26 +274,26 @@ TEST_F(WriteFenceTest, GuardsTheFirstAndTheLastByteOfAnArrayAndNoOther) {
     copied_here_.clear();
     const Snapshot held = snapshot();
     const auto* const byte = reinterpret_cast<const std::byte*>(memory.data()) + place;
-    static_cast<WriteFence&>(*fence_).before_write(byte, byte + 1);
+    static_cast<WriteBarrier&>(*barrier_).before_write(byte, byte + 1);
     EXPECT_EQ(!copied_here_.empty(), is_inside) << place;
   }
 }
 
-TEST_F(WriteFenceTest, StaysRaisedFromOneSnapshotToTheNext) {
+TEST_F(WriteBarrierTest, StaysRaisedFromOneSnapshotToTheNext) {
   add(kSmall);
   gate_.open();
   for (int i = 0; i < 5; ++i) snapshot().tensors();
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
   session().close();
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
 }
 
 // The other thread is held at the first array until this thread copies the second one, as it does
 // if it waits.
-class DrainedFenceTest : public WriteFenceTest {
+class DrainedBarrierTest : public WriteBarrierTest {
  protected:
-  DrainedFenceTest() {
-    fence_->on_copy = [this](const ArrayView&) {
+  DrainedBarrierTest() {
+    barrier_->on_copy = [this](const ArrayView&) {
       if (std::this_thread::get_id() == here_)
         gate_.open();
       else
@@ -303,7 +305,7 @@ class DrainedFenceTest : public WriteFenceTest {
   }
 
   void expect_copied() {
-    EXPECT_FALSE(fence_->has_pending());
+    EXPECT_FALSE(barrier_->has_pending());
     gate_.open();
     for (const NamedTensor& each : before_.tensors()) EXPECT_TRUE(has_all(each.tensor, 1));
   }
@@ -311,7 +313,7 @@ class DrainedFenceTest : public WriteFenceTest {
   Snapshot before_;
 };
 
-TEST_F(DrainedFenceTest, IsWaitedForByAnAssignment) {
+TEST_F(DrainedBarrierTest, IsWaitedForByAnAssignment) {
   const Assignment assignment = {
       variables_[1], Shape{kSmall},
       [](std::span<std::byte> destination) { std::ranges::fill(destination, std::byte{0}); }};
@@ -320,24 +322,24 @@ TEST_F(DrainedFenceTest, IsWaitedForByAnAssignment) {
   expect_copied();
 }
 
-TEST_F(DrainedFenceTest, IsWaitedForWhenTheSessionIsClosed) {
+TEST_F(DrainedBarrierTest, IsWaitedForWhenTheSessionIsClosed) {
   session().close();
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
   expect_copied();
 }
 
-TEST_F(DrainedFenceTest, IsWaitedForWhenTheSessionIsDestroyed) {
+TEST_F(DrainedBarrierTest, IsWaitedForWhenTheSessionIsDestroyed) {
   session_.reset();
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
-  EXPECT_FALSE(fence_->has_pending());
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_FALSE(barrier_->has_pending());
   for (Numbers& array : arrays_) array = {};
   expect_copied();
 }
 
-TEST_F(WriteFenceTest, FailsTheSaveIfACopyFails) {
+TEST_F(WriteBarrierTest, FailsTheSaveIfACopyFails) {
   Numbers& first = add(kSmall);
   Numbers& second = add(kSmall);
-  fence_->on_copy = [data = view_of(second).data](const ArrayView& array) {
+  barrier_->on_copy = [data = view_of(second).data](const ArrayView& array) {
     if (array.data == data) throw std::runtime_error("the device is lost");
   };
   const Snapshot before = snapshot();
@@ -346,22 +348,22 @@ TEST_F(WriteFenceTest, FailsTheSaveIfACopyFails) {
   const auto tensors = [&] { before.tensors(); };
   EXPECT_THAT(tensors, ThrowsMessage<std::runtime_error>("the device is lost"));
   EXPECT_THAT(tensors, ThrowsMessage<std::runtime_error>("the device is lost"));
-  fence_->on_copy = [](const ArrayView&) {};
+  barrier_->on_copy = [](const ArrayView&) {};
   EXPECT_TRUE(has_all(snapshot().tensors()[1].tensor, 2));
 }
 
-TEST_F(WriteFenceTest, FailsTheSnapshotIfItCannotBeRaised) {
+TEST_F(WriteBarrierTest, FailsTheSnapshotIfItCannotBeRaised) {
   add(kSmall);
   gate_.open();
-  fence_->on_raise = [] { throw std::runtime_error("no observers"); };
+  barrier_->on_raise = [] { throw std::runtime_error("no observers"); };
   EXPECT_THAT([&] { snapshot(); }, ThrowsMessage<std::runtime_error>("no observers"));
-  EXPECT_FALSE(fence_->has_pending());
-  fence_->on_raise = [] {};
+  EXPECT_FALSE(barrier_->has_pending());
+  barrier_->on_raise = [] {};
   EXPECT_TRUE(has_all(snapshot().tensors()[0].tensor, 1));
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_THAT(barrier_->calls(), ElementsAre("raise"));
 }
 
-TEST_F(WriteFenceTest, NeedsNoThreads) {
+TEST_F(WriteBarrierTest, NeedsNoThreads) {
   const NoThreads none;
   Numbers& array = add(kLarge);
   const Snapshot before = snapshot();
@@ -370,14 +372,14 @@ TEST_F(WriteFenceTest, NeedsNoThreads) {
   EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
 }
 
-TEST_F(WriteFenceTest, DoesNotMakeAForkedChildWaitForItsParent) {
+TEST_F(WriteBarrierTest, DoesNotMakeAForkedChildWaitForItsParent) {
   if (kHasThreadSanitizer)
     GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
   Numbers& array = add(kSmall);
   const Snapshot before = snapshot();
   EXPECT_EQ(run_in_child([&] {
               write(array, 2);
-              if (fence_->has_pending()) return 1;
+              if (barrier_->has_pending()) return 1;
               try {
                 before.tensors();
                 return 2;
@@ -388,26 +390,26 @@ TEST_F(WriteFenceTest, DoesNotMakeAForkedChildWaitForItsParent) {
               write(array, 3);
               if (!has_all(own.tensors()[0].tensor, 2)) return 3;
               session().run(step_);
-              if (fence_->calls() != std::vector<std::string>{"raise", "lower"}) return 4;
+              if (barrier_->calls() != std::vector<std::string>{"raise", "lower"}) return 4;
               session_.reset();
               return 0;
             }),
             0);
-  EXPECT_TRUE(fence_->has_pending());
+  EXPECT_TRUE(barrier_->has_pending());
   gate_.open();
   EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
 }
 
 // Writes the number of the step to all arrays, by any number of threads in any order, and takes a
 // snapshot between any two steps.
-class FencedStepsTest : public WriteFenceTest {
+class GuardedStepsTest : public WriteBarrierTest {
  protected:
   enum class Writer { kAnnounces, kForgets };
 
-  FencedStepsTest() {
+  GuardedStepsTest() {
     graph_.set_copy_threads(3);
     graph_.set_checks_snapshots(true);
-    fence_->on_copy = [](const ArrayView&) {};
+    barrier_->on_copy = [](const ArrayView&) {};
   }
 
   void write_all(int64_t step, Writer writer) {
@@ -418,7 +420,7 @@ class FencedStepsTest : public WriteFenceTest {
     const size_t num_threads = random_() % 4 == 0 ? 2 + random_() % 2 : 1;
     const auto write_some = [&](size_t thread) {
       for (size_t i = thread; i < order.size(); i += num_threads) {
-        if (writer == Writer::kAnnounces) fence_->before_write(*order[i]);
+        if (writer == Writer::kAnnounces) barrier_->before_write(*order[i]);
         std::ranges::fill(*order[i], step);
       }
     };
@@ -470,17 +472,17 @@ class FencedStepsTest : public WriteFenceTest {
   std::mt19937 random_{17};
 };
 
-TEST_F(FencedStepsTest, TearNoSnapshot) {
+TEST_F(GuardedStepsTest, TearNoSnapshot) {
   const ScopedSchedulingHook hook([]() noexcept {
     thread_local int count = 0;
     if (++count % 16 == 0) std::this_thread::yield();
   });
   for (const size_t size : {1024, 1100, 1300}) add(size);
   run_steps(kHasThreadSanitizer ? 1'000 : 20'000);
-  EXPECT_TRUE(fence_->was_called_here());
+  EXPECT_TRUE(barrier_->was_called_here());
 }
 
-TEST_F(FencedStepsTest, TearNoSnapshotThatIsReadMeanwhile) {
+TEST_F(GuardedStepsTest, TearNoSnapshotThatIsReadMeanwhile) {
   const ScopedSchedulingHook hook([]() noexcept {
     thread_local int count = 0;
     if (++count % 4 == 0) std::this_thread::yield();
@@ -490,15 +492,15 @@ TEST_F(FencedStepsTest, TearNoSnapshotThatIsReadMeanwhile) {
   run_steps_beside_a_reader(kHasThreadSanitizer ? 300 : 3'000);
 }
 
-TEST_F(FencedStepsTest, TearNoSnapshotOfLargeArrays) {
+TEST_F(GuardedStepsTest, TearNoSnapshotOfLargeArrays) {
   for (const size_t size : {700'000, 300'000, 2000, 900'000}) add(size);
   run_steps(20);
 }
 
 // So the tests above can fail. The copies are made after the step.
-TEST_F(FencedStepsTest, AreFoundTornWithoutAnnouncements) {
+TEST_F(GuardedStepsTest, AreFoundTornWithoutAnnouncements) {
   const auto has_written = std::make_shared<std::atomic<bool>>(false);
-  fence_->on_copy = [has_written](const ArrayView&) { has_written->wait(false); };
+  barrier_->on_copy = [has_written](const ArrayView&) { has_written->wait(false); };
   for (const size_t size : {1024, 1100}) add(size);
   for (int64_t step = 1; step <= 20; ++step) {
     *has_written = false;
@@ -509,7 +511,7 @@ TEST_F(FencedStepsTest, AreFoundTornWithoutAnnouncements) {
     EXPECT_THAT([&] { check(before, step); },
                 ThrowsMessage<FailedPreconditionError>(
                     HasSubstr("\"0\" was changed while a snapshot of it was being taken: a value "
-                              "with a write fence")));
+                              "with a write barrier")));
   }
 }
 

@@ -18,7 +18,7 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/copies/write_fence.h"
+#include "crochet/copies/write_barrier.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/session.h"
 #include "crochet/testing/local_variables.h"
@@ -29,7 +29,7 @@ namespace crochet::inline v0::local {
 using copies::ArrayView;
 using copies::BorrowedArray;
 using copies::MemoryOrder;
-using copies::WriteFence;
+using copies::WriteBarrier;
 using Numbers = std::vector<int64_t>;
 
 // Elements of the smallest array that is guarded, and of one that is copied in pieces.
@@ -56,7 +56,7 @@ class Gate {
 
 // Records its notifications. `on_copy` is called before each piece is copied or read, on threads of
 // the graph too until the fixture is destroyed: it must not refer to local variables of a test.
-class RecordingFence final : public WriteFence {
+class RecordingBarrier final : public WriteBarrier {
  public:
   struct Call {
     std::string name;
@@ -64,7 +64,7 @@ class RecordingFence final : public WriteFence {
   };
 
   void before_write(const Numbers& array) {
-    WriteFence::before_write(array.data(), array.data() + array.size());
+    WriteBarrier::before_write(array.data(), array.data() + array.size());
   }
   std::vector<std::string> calls() const {
     std::vector<std::string> names;
@@ -91,7 +91,7 @@ class RecordingFence final : public WriteFence {
   }
   void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end) override {
     on_copy(array);
-    WriteFence::copy(array, to, begin, end);
+    WriteBarrier::copy(array, to, begin, end);
   }
 
   std::vector<Call> calls_;
@@ -99,14 +99,14 @@ class RecordingFence final : public WriteFence {
 
 // One thread copies in the background, once something is written, and does not begin before a gate
 // is opened. The thread of the test may copy at any time.
-class WriteFenceTest : public testing::Test {
+class WriteBarrierTest : public testing::Test {
  protected:
-  WriteFenceTest() {
+  WriteBarrierTest() {
     graph_.set_copy_threads(2);
     step_ = graph_.add({.name = "step", .changes_borrowed = true, .kernel = [this](KernelContext&) {
                           on_step_();
                         }});
-    fence_->on_copy = [this](const ArrayView& array) {
+    barrier_->on_copy = [this](const ArrayView& array) {
       if (std::this_thread::get_id() == here_) {
         copied_here_.insert(array.data);
       } else {
@@ -114,9 +114,9 @@ class WriteFenceTest : public testing::Test {
       }
     };
   }
-  ~WriteFenceTest() override { gate_.open(); }
+  ~WriteBarrierTest() override { gate_.open(); }
 
-  // An array of equal elements, with the fence.
+  // An array of equal elements, with the barrier.
   Numbers& add(size_t size, int64_t value = 1) {
     Numbers& array = arrays_.emplace_back(size, value);
     add_view([&array] { return view_of(array); });
@@ -125,8 +125,8 @@ class WriteFenceTest : public testing::Test {
   void add_view(std::function<ArrayView()> view,
                 std::function<std::shared_ptr<const void>()> owner = {}) {
     const std::string name = std::to_string(variables_.size());
-    variables_.push_back(
-        graph_.borrow(name, {.view = std::move(view), .fence = fence_, .owner = std::move(owner)}));
+    variables_.push_back(graph_.borrow(
+        name, {.view = std::move(view), .barrier = barrier_, .owner = std::move(owner)}));
   }
   crochet::Session& session() {
     if (!session_) session_ = graph_.new_session("");
@@ -137,11 +137,11 @@ class WriteFenceTest : public testing::Test {
   Snapshot copied_snapshot() {
     Numbers& written = add(kSmall);
     Snapshot result = snapshot();
-    fence_->before_write(written);
+    barrier_->before_write(written);
     return result;
   }
   void write(Numbers& array, int64_t value) {
-    fence_->before_write(array);
+    barrier_->before_write(array);
     std::ranges::fill(array, value);
   }
   bool was_copied_here(const Numbers& array) const {
@@ -152,7 +152,7 @@ class WriteFenceTest : public testing::Test {
   Gate gate_;
   std::set<const std::byte*> copied_here_;
   std::deque<Numbers> arrays_;
-  std::shared_ptr<RecordingFence> fence_ = std::make_shared<RecordingFence>();
+  std::shared_ptr<RecordingBarrier> barrier_ = std::make_shared<RecordingBarrier>();
   Graph graph_;
   std::vector<Variable> variables_;
   std::function<void()> on_step_ = [] {};

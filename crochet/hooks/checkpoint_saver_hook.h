@@ -19,13 +19,10 @@
 
 namespace crochet::inline v0 {
 
-class BackgroundSaver;
-class SaveSource;
 namespace internal {
 class CheckpointMetrics;
 class RankState;
-class SaveDeadline;
-class SaveReports;
+class RunSaves;
 }  // namespace internal
 
 // Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
@@ -97,7 +94,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   const SaveStatistics& statistics() const;
   // For programs that change their state between two steps: the end saves it again, though the last
   // step is saved.
-  void note_changed_state() { last_saved_step_.reset(); }
+  void note_changed_state();
 
  protected:
   enum class Writing { kWaits, kInBackground };
@@ -105,61 +102,31 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   bool is_for_chief() const override { return true; }
 
  private:
-  // Requires: a session exists.
-  Saver& saver();
-  // The saver, or null if it is not known yet: one may be created only with the session.
-  std::shared_ptr<Saver> find_saver() const;
-  BackgroundSaver& background();
-  std::string save_path() const;
-
-  // Takes a snapshot of `step` and writes it, or queues it. `overlap` decides what happens if
-  // another one is still being written. True if a listener asks to stop.
-  bool save(Session& session, int64_t step, SaveOverlapPolicy overlap);
-  void save_last(Session& session, int64_t step);
+  const CheckpointSaverHookOptions& options() const;
   // True if the step after a run that began at `stale_step` may be due.
   bool may_be_due(int64_t stale_step) const;
   // As many as a run makes, or else as the last one made.
   int64_t steps_of_a_run(int64_t stale_step) const;
-  // True if there is nothing to save: then no checkpoint is written, counted or reported.
-  bool is_nothing(const SaveSource& source);
-  // Records the saves that ended. True if a listener asks to stop.
-  bool deliver_finished(Session& session);
-  void throw_error_if_to_stop();
-  // Waits for the running save before the last one is started. Throws: DeadlineExceededError.
-  void finish_running(Session& session);
-  // Returns once everything is written. Throws the error of the last save.
-  void finish(Session& session);
-  // Releases the directory, however the run ended. Snapshots that are held are written
-  // first; with a deadline, the writing thread may keep the locks.
-  void release();
-  bool call_after_save(Session& session, int64_t step);
+  // Takes a snapshot of `step` and writes it, or queues it. `overlap` decides what happens if
+  // another one is still being written. True if a listener asks to stop.
+  bool save(Session& session, int64_t step, SaveOverlapPolicy overlap);
+  void save_last(Session& session, int64_t step);
+  // Record the metric of keep_best, and new points of the other metrics, with the checkpoint.
+  void record_metric(Session& session, int64_t step);
+  void record_points(int64_t step);
 
-  CheckpointSaverHookOptions options_;
-  const WorkingDirectory start_;  // Where relative paths begin.
-  const Writing writing_;
   SecondOrStepTimer timer_;
   bool step_rejected_ = false;         // Of the last step.
   std::optional<int64_t> stale_step_;  // Before the last run.
+  int64_t next_step_ = 0;              // The step that the next run is likely to complete.
   // Whether before_end() has saved the last step; kBegun also if it has failed.
   enum class LastSave { kNotBegun, kBegun, kMade };
   LastSave last_save_ = LastSave::kNotBegun;
-  bool nothing_logged_ = false;
-  const Graph* graph_ = nullptr;  // From begin on.
+  bool metric_is_late_ = false;  // It is computed after the last save.
   // Null if the graph's state needs no other rank. From begin on.
   std::shared_ptr<const internal::RankState> ranks_;
-  std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   std::unique_ptr<internal::CheckpointMetrics> metrics_;
-  std::unique_ptr<internal::SaveReports> reports_;
-  std::unique_ptr<internal::SaveDeadline> deadline_;
-  bool metric_is_late_ = false;  // It is computed after the last save.
-  int64_t next_step_ = 0;        // The step that the next run is likely to complete.
-  std::shared_ptr<void> locks_;  // Held for as long as something is written.
-  std::shared_ptr<SummaryWriter> writer_;
-  // The step whose save started last, unless that failed.
-  std::optional<int64_t> last_saved_step_;
-  std::shared_ptr<BackgroundSaver> background_;  // From the first save on.
-  std::exception_ptr last_error_;                // Why the last save that ended failed.
-  std::exception_ptr untold_error_;              // The error to throw next.
+  std::unique_ptr<internal::RunSaves> saves_;
 };
 
 }  // namespace crochet::inline v0

@@ -1,0 +1,231 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/internal/run_saves.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/run_directories.h"
+#include "crochet/io/path.h"
+
+namespace crochet::inline v0::internal {
+
+std::shared_ptr<Saver> RunSaves::find_saver() const {
+  if (options_.saver) return options_.saver;
+  if (options_.scaffold && options_.scaffold->saver) return options_.scaffold->saver;
+  return graph_ ? registered_saver(*graph_) : nullptr;
+}
+
+Saver& RunSaves::saver() {
+  if (options_.scaffold && options_.scaffold->saver) return *options_.scaffold->saver;
+  if (!saver_) saver_ = find_saver();
+  if (!saver_) saver_ = std::make_shared<Saver>(SaverOptions{.allow_empty = true});
+  return *saver_;
+}
+
+BackgroundSaver& RunSaves::background() {
+  if (!background_)
+    background_ = std::make_shared<BackgroundSaver>(
+        saver(), BackgroundSaverOptions{.overlap = options_.saving.overlap});
+  return *background_;
+}
+
+std::string RunSaves::save_path() const {
+  return join_path(options_.checkpoint_dir, options_.checkpoint_basename.str());
+}
+
+void RunSaves::begin(const Graph& graph) {
+  graph_ = &graph;
+  saver_.reset();
+  // A saver that is created only with the session uses the operating system's files.
+  const std::shared_ptr<Saver> known = find_saver();
+  FileSystem& files = known ? known->files() : FileSystem::posix();
+  options_.checkpoint_dir = files.fixed_path(options_.checkpoint_dir, start_);
+  std::shared_ptr<void> locks =
+      lock_directories({.checkpoint_dir = options_.checkpoint_dir,
+                        .fallback_dir = known ? known->fallback_dir() : "",
+                        .basename = options_.checkpoint_basename,
+                        .lock = options_.saving.lock_directory ? DirectoryLock::Kind::kFile
+                                                               : DirectoryLock::Kind::kNone},
+                       files, known ? known->options() : SaverOptions());
+  for (const auto& listener : options_.listeners) listener->begin();
+  writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files,
+                                         options_.clock ? *options_.clock : Clock::real());
+  reports_.write_to(options_.summary_writer ? options_.summary_writer : writer_);
+  locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
+}
+
+bool RunSaves::begin_session(int64_t step) {
+  last_saved_step_.reset();
+  if (!checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step))) return false;
+  last_saved_step_ = step;
+  return true;
+}
+
+void RunSaves::wait_for_earlier() {
+  if (background_) background_->wait();
+}
+
+void RunSaves::begin_end(Session& session, bool is_rejected) {
+  if (deadline_.is_limited())
+    finish_running(session, is_rejected);
+  else if (options_.saving.overlap == SaveOverlapPolicy::kSkip)
+    wait_for_earlier();
+}
+
+void RunSaves::finish_running(Session& session, bool is_rejected) {
+  Clock& clock = saver().clock();
+  const Clock::TimePoint deadline = deadline_.time(clock);
+  if (!background_ || !background_->busy()) return;
+  log_info(fmt::format("{:.1f} s left before the deadline: waiting for {}",
+                       deadline_.secs_left(clock), background_->unfinished()));
+  try {
+    background_->close(deadline, locks_);
+  } catch (const DeadlineExceededError& error) {
+    const int64_t step = read_global_step(session);
+    const bool is_lost = last_saved_step_ != step && !is_rejected;
+    release();
+    if (!is_lost) throw;
+    throw DeadlineExceededError(
+        fmt::format("the state of step {} is not saved; {}", step, error.what()));
+  }
+  deliver_finished(session);
+}
+
+bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, bool is_last) {
+  Clock& clock = saver().clock();
+  if (deadline_.leaves_to_the_end(step)) return deliver_finished(session);
+  if (!deadline_.has_time(clock)) return false;
+  const Clock::TimePoint start = clock.now();
+  if (in_background_ && !deadline_.has_begun()) {
+    if (overlap == SaveOverlapPolicy::kSkip && background().busy()) {
+      log_warning(fmt::format(
+          "the checkpoint of step {} is skipped: another one is still being written", step));
+      reports_.record_skipped(step);
+      return deliver_finished(session);
+    }
+    // Waits before the snapshot is taken: another one beside that being written costs memory.
+    if (overlap == SaveOverlapPolicy::kWait && !background().wait_for_turn() &&
+        deadline_.leaves_to_the_end(step))
+      return deliver_finished(session);
+  }
+  for (const auto& listener : options_.listeners) listener->before_save(session, step);
+  const int64_t superseded = background().num_superseded();
+  SaveSource source = saver().snapshot_for(session, saver().prefix_of(save_path(), step));
+  if (is_nothing(source) ||
+      !deadline_.has_time_for(step, background().expected_secs(source.num_bytes()), clock))
+    return deliver_finished(session);
+  // What end() of a hook changes must not get into copies that are still being made.
+  if (is_last) source.snapshot().readable();
+  last_saved_step_ = step;
+  if (in_background_) {
+    background().enqueue(std::move(source), save_path(), step);
+  } else {
+    try {
+      background().write_now(source, save_path(), step);
+    } catch (...) {
+      reports_.record_blocked(step, clock.now() - start);
+      deliver_finished(session);
+      throw;
+    }
+  }
+  if (background().num_superseded() > superseded) reports_.record_skipped(step);
+  reports_.record_blocked(step, clock.now() - start);
+  return deliver_finished(session);
+}
+
+bool RunSaves::deliver_finished(Session& session) {
+  if (!background_) return false;
+  bool stop = false;
+  for (const SaveTicket& ticket : background_->take_finished()) {
+    reports_.record_ended(ticket);
+    last_error_ = ticket.error();
+    if (last_error_) {
+      // Thrown even if a later save succeeds.
+      // So is an error of the state, which every later save would meet.
+      if (in_background_ && (options_.saving.on_error == SaveErrorPolicy::kStop ||
+                             ticket.fault() == SaveFault::kState))
+        untold_error_ = last_error_;
+      if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
+      continue;
+    }
+    log_debug(fmt::format("checkpoint {} took {:.3f} s", ticket.prefix(),
+                          ticket.seconds(SaveStage::kPublished).value_or(0)));
+    stop = call_after_save(session, ticket.step()) || stop;
+  }
+  return stop;
+}
+
+void RunSaves::throw_error_if_to_stop() {
+  if (!untold_error_) return;
+  last_error_ = nullptr;
+  std::rethrow_exception(std::exchange(untold_error_, nullptr));
+}
+
+void RunSaves::finish(Session& session) {
+  if (const std::string& reason = deadline_.reason_unsaved(); !reason.empty()) {
+    deliver_finished(session);
+    throw background().late_error(
+        fmt::format("the state of step {} is not saved: {}", read_global_step(session), reason));
+  }
+  if (deadline_.has_begun())
+    background().close(deadline_.time(saver().clock()), locks_);
+  else
+    background().wait();
+  deliver_finished(session);
+  if (last_error_) std::rethrow_exception(last_error_);
+  throw_error_if_to_stop();
+}
+
+void RunSaves::release() {
+  if (background_) {
+    try {
+      if (deadline_.is_limited())
+        background_->close(deadline_.time(saver().clock()), locks_);
+      else
+        background_->wait();
+    } catch (const Error& error) {  // Time is up, or the child of a fork unwinds its parent's run.
+      log_error(error.what());
+    }
+    for (const SaveTicket& ticket : background_->take_finished()) reports_.record_ended(ticket);
+    background_.reset();
+  }
+  if (locks_) log_debug(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics())));
+  reports_.write_to(options_.summary_writer);
+  writer_.reset();
+  locks_.reset();
+}
+
+std::string RunSaves::activity() const {
+  if (!background_ || !last_saved_step_ || !background_->busy()) return {};
+  return fmt::format("saving step {}", *last_saved_step_);
+}
+
+bool RunSaves::is_nothing(const SaveSource& source) {
+  if (!source.empty()) return false;
+  if (!std::exchange(nothing_logged_, true))
+    log_warning(fmt::format(
+        "{}: nothing is saved: the saver finds neither variables nor objects in the graph",
+        options_.checkpoint_dir));
+  return true;
+}
+
+bool RunSaves::call_after_save(Session& session, int64_t step) {
+  if (writer_) writer_->add_session_log(SessionLog::kCheckpoint, step, save_path());
+  bool stop = false;
+  for (const auto& listener : options_.listeners) {
+    if (!listener->after_save(session, step)) continue;
+    log_info(fmt::format("a checkpoint listener requested a stop after saving step {}", step));
+    stop = true;
+  }
+  return stop;
+}
+
+}  // namespace crochet::inline v0::internal

@@ -11,6 +11,7 @@
 #include "crochet/group/message_bytes.h"
 #include "crochet/session/rank_state.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/tensor/slice_cover.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -27,19 +28,21 @@ std::string encode(const RankState& state) {
 // Those of one variable, by rank.
 void check_cover(const std::string& name, const Shape& full_shape,
                  const std::vector<TensorSlice>& parts) {
-  int64_t num_elements = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    num_elements += shape_of(parts[i]).num_elements();
-    for (size_t j = 0; j < i; ++j)
-      if (intersection(parts[i], parts[j]))
-        throw InvalidArgumentError(
-            fmt::format("sharded \"{}\" of {}: the parts of rank {} ({}) and rank {} ({}) overlap",
-                        name, full_shape, j, to_string(parts[j]), i, to_string(parts[i])));
+  const SliceCover cover = cover_of(parts);
+  if (cover.is_entangled)
+    throw InvalidArgumentError(
+        fmt::format("sharded \"{}\" of {}: the parts of {} ranks are too entangled to compare",
+                    name, full_shape, parts.size()));
+  if (cover.overlap) {
+    const auto& [i, j] = *cover.overlap;
+    throw InvalidArgumentError(
+        fmt::format("sharded \"{}\" of {}: the parts of rank {} ({}) and rank {} ({}) overlap",
+                    name, full_shape, i, to_string(parts[i]), j, to_string(parts[j])));
   }
-  if (num_elements != full_shape.num_elements())
+  if (cover.num_elements != full_shape.num_elements())
     throw InvalidArgumentError(fmt::format(
         "sharded \"{}\" of {}: the parts of {} rank{} have {} elements, expected {} in all", name,
-        full_shape, parts.size(), parts.size() == 1 ? "" : "s", num_elements,
+        full_shape, parts.size(), parts.size() == 1 ? "" : "s", cover.num_elements,
         full_shape.num_elements()));
 }
 

@@ -17,6 +17,7 @@
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/tensor/slice_cover.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0 {
@@ -166,8 +167,8 @@ class Merge {
                       from.dtype, from.shape, input.prefix, to.dtype, to.shape));
     for (const TensorSlice& slice : from.slices) {
       for (const TensorSlice& other : to.slices)
-        if (internal::intersection(internal::resolved(slice, to.shape),
-                                   internal::resolved(other, to.shape)))
+        if (internal::overlap(internal::resolved(slice, to.shape),
+                              internal::resolved(other, to.shape)))
           throw InvalidArgumentError(
               fmt::format("{}: slice {} of \"{}\" in {} overlaps {} in an earlier input", output_,
                           to_string(slice), name, input.prefix, to_string(other)));

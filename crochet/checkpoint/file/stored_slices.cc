@@ -3,13 +3,12 @@
 #include "crochet/checkpoint/file/stored_slices.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/tensor/slice_cover.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -39,95 +38,16 @@ const StoredTensor& entry_of_slice(const StoredTensors& tensors, std::string_vie
   return entry;
 }
 
-bool overlap(const TensorSlice& a, const TensorSlice& b) {
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].start >= b[i].start + b[i].length || b[i].start >= a[i].start + a[i].length)
-      return false;
-  return true;
+void check_overlaps(const std::vector<TensorSlice>& slices, std::string_view name) {
+  const SliceCover cover = cover_of(slices);
+  if (cover.is_entangled)
+    throw DataLossError(
+        fmt::format("\"{}\" is stored in slices that are too entangled to compare", name));
+  if (cover.overlap)
+    throw DataLossError(fmt::format("the slices {} and {} of \"{}\" overlap",
+                                    to_string(slices[cover.overlap->first]),
+                                    to_string(slices[cover.overlap->second]), name));
 }
-
-// Looks for two slices that overlap. Sorted by one dimension, slices form groups with gaps between
-// them; two slices of different groups do not overlap. Groups that one dimension cannot divide are
-// divided by the next ones. A group that no dimension divides is compared pair by pair.
-class OverlapCheck {
- public:
-  OverlapCheck(std::vector<StoredSlice>& slices, std::string_view name)
-      : name_(name), work_left_(kMinWork + kWorkPerExtent * slices.size() * rank_of(slices)) {
-    pending_.push_back({slices, 0, 0});
-  }
-
-  void run() {
-    while (!pending_.empty()) {
-      const Group group = pending_.back();
-      pending_.pop_back();
-      if (group.num_undivided == rank_of(group.slices))
-        compare_pairs(group.slices);
-      else
-        divide(group);
-    }
-  }
-
- private:
-  struct Group {
-    std::span<StoredSlice> slices;
-    size_t dimension;      // The dimension to divide it by.
-    size_t num_undivided;  // The number of earlier dimensions that did not divide it.
-  };
-
-  // The limit of slices examined and pairs of slices compared: about 50 ms. A grid needs 2 for each
-  // dimension of a slice. An index can have many tensors in slices, so the limit must be small in
-  // relation to its bytes: 4,500 slices that nothing divides take a quarter of a megabyte.
-  static constexpr size_t kMinWork = 10'000'000;
-  static constexpr size_t kWorkPerExtent = 10;
-
-  static size_t rank_of(std::span<const StoredSlice> slices) { return slices.front().where.size(); }
-
-  void divide(const Group& group) {
-    const auto [slices, dimension, num_undivided] = group;
-    const auto extent = [dimension = dimension](const StoredSlice& slice) {
-      return slice.where[dimension];
-    };
-    count_work(slices.size());
-    std::ranges::sort(slices, {}, [&](const StoredSlice& slice) { return extent(slice).start; });
-    size_t begin = 0;
-    int64_t end = 0;
-    for (size_t i = 0; i <= slices.size(); ++i) {
-      if (i == slices.size() || (i > 0 && extent(slices[i]).start >= end)) {
-        const auto part = slices.subspan(begin, i - begin);
-        const bool is_divided = part.size() < slices.size();
-        if (part.size() > 1)
-          pending_.push_back(
-              {part, (dimension + 1) % rank_of(part), is_divided ? 0 : num_undivided + 1});
-        begin = i;
-      }
-      if (i < slices.size())
-        end = std::max(end, extent(slices[i]).start + extent(slices[i]).length);
-    }
-  }
-
-  void compare_pairs(std::span<const StoredSlice> slices) {
-    for (size_t i = 0; i < slices.size(); ++i) {
-      count_work(i);
-      for (size_t k = 0; k < i; ++k)
-        if (overlap(slices[i].where, slices[k].where))
-          throw DataLossError(fmt::format("the slices {} and {} of \"{}\" overlap",
-                                          to_string(slices[k].where), to_string(slices[i].where),
-                                          name_));
-    }
-  }
-
-  void count_work(size_t amount) {
-    throw_if_signalled("reading the slices of a tensor");
-    if (amount > work_left_)
-      throw DataLossError(
-          fmt::format("\"{}\" is stored in slices that are too entangled to compare", name_));
-    work_left_ -= amount;
-  }
-
-  const std::string_view name_;
-  size_t work_left_;
-  std::vector<Group> pending_;
-};
 
 bool is_before(const TensorSlice& a, const TensorSlice& b) {
   return std::ranges::lexicographical_compare(a, b, {}, &SliceExtent::start, &SliceExtent::start);
@@ -138,14 +58,14 @@ bool is_before(const TensorSlice& a, const TensorSlice& b) {
 std::vector<StoredSlice> all_slices(const StoredTensors& tensors, std::string_view name,
                                     const StoredTensor& entry) {
   if (entry.slices.empty()) return {{whole_slice(entry.shape), &entry}};
+  std::vector<TensorSlice> places;
   std::vector<StoredSlice> all;
   all.reserve(entry.slices.size());
   for (const TensorSlice& slice : entry.slices) {
-    TensorSlice where = resolved_or_lost(slice, entry, name);
-    const StoredTensor& stored = entry_of_slice(tensors, name, entry, slice, shape_of(where));
-    all.push_back({std::move(where), &stored});
+    const TensorSlice& where = places.emplace_back(resolved_or_lost(slice, entry, name));
+    all.push_back({where, &entry_of_slice(tensors, name, entry, slice, shape_of(where))});
   }
-  OverlapCheck(all, name).run();
+  check_overlaps(places, name);
   std::ranges::sort(all, is_before, &StoredSlice::where);
   return all;
 }

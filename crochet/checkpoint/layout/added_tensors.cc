@@ -4,6 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/tensor/slice_cover.h"
 
 namespace crochet::inline v0::internal {
 
@@ -43,7 +44,7 @@ bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
         fmt::format("{}: slice of \"{}\": found a tensor of {} {}, expected {} {}", prefix_, name,
                     tensor.dtype(), full_shape, whole.dtype, whole.shape));
   for (const TensorSlice& other : whole.resolved)
-    if (intersection(resolved, other))
+    if (overlap(resolved, other))
       throw InvalidArgumentError(fmt::format("{}: the slices {} and {} of \"{}\" overlap", prefix_,
                                              to_string(other), to_string(resolved), name));
   whole.slices.push_back(slice);

@@ -11,6 +11,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/tensor/slice_cover.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -25,8 +26,8 @@ void check_one_variable(const std::string& key, const SavedVariable& first,
     throw InvalidArgumentError(fmt::format(
         "\"{}\" and \"{}\" are not slices of the same variable \"{}\": one is of {}, one of {}",
         first.name, other.name, key, first.slice->full_shape, other.slice->full_shape));
-  if (intersection(resolved(first.slice->slice, first.slice->full_shape),
-                   resolved(other.slice->slice, other.slice->full_shape)))
+  if (overlap(resolved(first.slice->slice, first.slice->full_shape),
+              resolved(other.slice->slice, other.slice->full_shape)))
     throw InvalidArgumentError(
         fmt::format("the slices \"{}\" and \"{}\" of \"{}\" overlap: {} and {}", first.name,
                     other.name, key, to_string(first.slice->slice), to_string(other.slice->slice)));

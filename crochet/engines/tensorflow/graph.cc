@@ -20,6 +20,7 @@
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/tensor/slice_cover.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
@@ -51,30 +52,29 @@ std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   }
 }
 
-bool overlap(const Graph::Part& a, const Graph::Part& b) {
-  if (a.shape.num_elements() == 0 || b.shape.num_elements() == 0) return false;
-  for (int i = 0; i < a.shape.rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (a.offset[at] >= b.offset[at] + b.shape[i] || b.offset[at] >= a.offset[at] + a.shape[i])
-      return false;
-  }
-  return true;
+TensorSlice slice_of(const Graph::Part& part) {
+  TensorSlice slice;
+  for (int i = 0; i < part.shape.rank(); ++i)
+    slice.push_back({part.offset[static_cast<size_t>(i)], part.shape[i]});
+  return slice;
 }
 
-// The parts are the whole if they lie in it, have as many elements, and do not overlap.
 void check_parts(const Graph::VariableNode& variable, const std::string& file) {
-  int64_t num_elements = 0;
-  for (const Graph::Part& part : variable.parts) num_elements += part.shape.num_elements();
-  if (num_elements != variable.shape.num_elements())
+  std::vector<TensorSlice> slices;
+  for (const Graph::Part& part : variable.parts) slices.push_back(slice_of(part));
+  const crochet::internal::SliceCover cover = crochet::internal::cover_of(slices);
+  if (cover.num_elements != variable.shape.num_elements())
     throw InvalidArgumentError(fmt::format("{}: the parts of \"{}\" have {} elements, the whole {}",
-                                           file, variable.name, num_elements,
+                                           file, variable.name, cover.num_elements,
                                            variable.shape.num_elements()));
-  for (auto a = variable.parts.begin(); a != variable.parts.end(); ++a)
-    for (auto b = variable.parts.begin(); b != a; ++b)
-      if (overlap(*a, *b))
-        throw InvalidArgumentError(fmt::format("{}: the parts \"{}\" and \"{}\" of \"{}\" overlap",
-                                               file, b->definition->variable_name,
-                                               a->definition->variable_name, variable.name));
+  if (cover.is_entangled)
+    throw InvalidArgumentError(
+        fmt::format("{}: the parts of \"{}\" are too entangled to compare", file, variable.name));
+  if (cover.overlap)
+    throw InvalidArgumentError(fmt::format(
+        "{}: the parts \"{}\" and \"{}\" of \"{}\" overlap", file,
+        variable.parts[cover.overlap->first].definition->variable_name,
+        variable.parts[cover.overlap->second].definition->variable_name, variable.name));
 }
 
 std::string_view global_step_variable(const MetaGraph& definition) {

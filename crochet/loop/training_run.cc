@@ -104,18 +104,18 @@ std::vector<internal::Fact> facts_of(const TrainingRun& run) {
   return facts;
 }
 
+// A Loop has the saver's options in `checkpoint`.
 void check_rank_options(const TrainingRun& run, const Scaffold& scaffold) {
   const auto ranks = internal::RankState::find(run.graph);
   if (!ranks || !ranks->is_shared() || !ranks->has_pieces() || run.checkpoint.dir.empty()) return;
   if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError(
-        "checkpoint.saver.format: arrays that several ranks have together are saved as "
-        "kTensorBundle "
-        "only, which `crochet convert` converts");
+        "saver.format: arrays that several ranks have together are saved as kTensorBundle only, "
+        "which `crochet convert` converts");
   if (!scaffold.saver->fallback_dir().empty())
     throw InvalidArgumentError(fmt::format(
-        "checkpoint.saver.fallback_dir is \"{}\", expected none: arrays that several ranks have "
-        "together are saved in checkpoint.dir only",
+        "saver.fallback_dir is \"{}\", expected none: arrays that several ranks have together are "
+        "saved in the directory of the run's checkpoints only",
         scaffold.saver->fallback_dir()));
 }
 

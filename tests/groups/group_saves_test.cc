@@ -296,7 +296,9 @@ TEST_F(GroupSavesTest, RefusesOptionsThatDoNotApply) {
     program.options.checkpoint.saver.format = CheckpointFormat::kSafetensors;
   });
   for (const RankOutcome& outcome : format)
-    EXPECT_THAT(outcome.error, HasSubstr("are saved as kTensorBundle only"));
+    EXPECT_THAT(outcome.error,
+                HasSubstr("saver.format: arrays that several ranks have together are "
+                          "saved as kTensorBundle only"));
   const std::vector<RankOutcome> fallback = run(
       2, 5, [](RankProgram& program) { program.options.checkpoint.saver.fallback_dir = "second"; });
   for (const RankOutcome& outcome : fallback)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <utility>
@@ -45,6 +46,16 @@ std::string default_host() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
   return name.data();
+}
+
+// Gloo writes to sockets whose other end may be gone: by default, the signal would then end this
+// rank without a message. Python ignores it, so that PyTorch never meets it. What the program has
+// set for the signal stays.
+void ignore_broken_pipes() {
+  struct sigaction now = {};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+      now.sa_handler == SIG_DFL)
+    std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool is_loopback(const std::string& host) {
@@ -95,6 +106,7 @@ Collectives::~Collectives() { disconnect(); }
 // The group may be of any kind, so rank 0 serves a store of its own. As it is new, it has no
 // addresses of processes that are gone.
 void Collectives::connect(Group& group, const std::string& host, const TensorBackend& backend) {
+  ignore_broken_pipes();
   TcpStoreOptions options{
       .host = host.empty() ? default_host() : host,
       .is_server = true,

@@ -177,6 +177,7 @@ int run(std::string mode, int num_steps, const char* path) {
   int step = 0;
   try {
     crochet::libtorch::DataParallel parallel(*net, group, options);
+    if (group->size() > 1) std::raise(SIGPIPE);  // As a write to a rank that is gone does.
     // DataParallel has given all ranks the values of rank 0.
     if (mode == "unused") at_start = {net->unused->weight.clone(), net->rare->weight.clone()};
     const int64_t part = kBatch / group->size();

@@ -120,7 +120,8 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
   const int64_t superseded = background().num_superseded();
   SaveSource source = saver().snapshot_for(session, saver().prefix_of(save_path(), step));
   if (is_nothing(source) ||
-      !deadline_.has_time_for(step, background().expected_secs(source.num_bytes()), clock))
+      (deadline_.has_begun() &&
+       !deadline_.has_time_for(step, background().expected_secs(source.num_bytes()), clock)))
     return deliver_finished(session);
   // What end() of a hook changes must not get into copies that are still being made.
   if (is_last) source.snapshot().readable();

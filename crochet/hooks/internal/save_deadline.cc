@@ -30,7 +30,6 @@ bool SaveDeadline::has_time(const Clock& clock) {
 }
 
 bool SaveDeadline::has_time_for(int64_t step, double expected_secs, const Clock& clock) {
-  if (!has_begun()) return true;
   const double left = std::max(0.0, secs_left(clock));
   const std::string times =
       fmt::format("expected to take {:.1f} s, {:.1f} s left", expected_secs, left);

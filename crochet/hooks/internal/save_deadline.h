@@ -28,7 +28,8 @@ class SaveDeadline {
   // makes.
   bool leaves_to_the_end(int64_t step) const;
   // False if the time is over, or too short for a save that takes `expected_secs`. Then
-  // reason_unsaved() says so. Always true before the time runs.
+  // reason_unsaved() says so. The first is true before the time runs; the second requires that it
+  // does.
   bool has_time(const Clock& clock);
   bool has_time_for(int64_t step, double expected_secs, const Clock& clock);
   // Why there was no time for the last save; empty if there was.

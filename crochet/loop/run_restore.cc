@@ -49,8 +49,7 @@ RunRestore::RunRestore(std::shared_ptr<Scaffold> scaffold, const CheckpointOptio
       basename_(checkpoint.basename),
       options_(std::move(options)) {}
 
-StartedSession RunRestore::start(
-    GroupRun* group_run, const std::function<CreatedSession(const RestoreSession&)>& create) const {
+StartedSession RunRestore::start(GroupRun* group_run, const CreateSession& create) const {
   if (group_run == nullptr) return choose(create);
   Saver& saver = *scaffold_->saver;
   while (true) {
@@ -81,8 +80,7 @@ StartedSession RunRestore::start(
   }
 }
 
-StartedSession RunRestore::choose(
-    const std::function<CreatedSession(const RestoreSession&)>& create) const {
+StartedSession RunRestore::choose(const CreateSession& create) const {
   bool is_own = true;
   CreatedSession created =
       create([&](Session& session,
@@ -100,12 +98,17 @@ StartedSession RunRestore::choose(
 std::optional<RestoreReport> RunRestore::follow(Session& session, const StartPoint& point,
                                                 const std::function<void()>& initialize) const {
   if (point.prefix.empty()) return std::nullopt;
-  Saver& saver = *scaffold_->saver;
-  if (point.is_own) return saver.resume(session, point.prefix, initialize);
+  if (point.is_own) return scaffold_->saver->resume(session, point.prefix, initialize);
+  return restore_other(session, point.prefix);
+}
+
+RestoreReport RunRestore::restore_other(
+    Session& session, const std::string& prefix,
+    const std::function<bool(std::string_view name)>& is_left) const {
   RestoreOptions options = options_;
-  options.from = point.prefix;
+  options.from = prefix;
   options.which = CheckpointChoice::newest();
-  return restore_from(session, options, &saver.files());
+  return restore_from(session, options, &scaffold_->saver->files(), is_left);
 }
 
 RestoreReport RunRestore::finish(Session& session, const EarlyRestore& early) const {
@@ -125,10 +128,7 @@ RestoreReport RunRestore::finish(Session& session, const EarlyRestore& early) co
                for_saver(options_));
     rest.resume(session, prefix);
   } else {
-    RestoreOptions options = options_;
-    options.from = prefix;
-    options.which = CheckpointChoice::newest();
-    restore_from(session, options, &saver.files(), is_left);
+    restore_other(session, prefix, is_left);
   }
   saver.set_unused_aside();  // The hooks hold the lock now.
   log_info(fmt::format("the run continues from {}, which was restored before it", prefix));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/restore_report.h"
@@ -20,7 +21,7 @@ namespace crochet::inline v0::internal {
 
 // The checkpoint from which a run starts.
 struct StartPoint {
-  std::string prefix = {};  // Empty: there is none.
+  std::string prefix = {};  // Empty if the run starts afresh.
   bool is_own = true;       // False for a checkpoint of another run.
 };
 
@@ -40,6 +41,8 @@ struct EarlyRestore {
 
 // What restores a new session: RecoverSessionOptions::restore.
 using RestoreSession = decltype(RecoverSessionOptions::restore);
+// Creates a session that a given function restores.
+using CreateSession = std::function<CreatedSession(const RestoreSession& restore)>;
 
 // From which checkpoint a run starts. Loop::restore(), the first session of a run and those of its
 // recoveries all begin here, alone or in a group.
@@ -49,14 +52,13 @@ class RunRestore {
   RunRestore(std::shared_ptr<Scaffold> scaffold, const CheckpointOptions& checkpoint,
              RestoreOptions options);
 
-  // Calls `create` with what restores the newest of the run's own checkpoints or, if there is none,
+  // Creates a session from the newest of the run's own checkpoints or, if it has none yet, from
   // what RestoreOptions::from selects.
   //
   // In a group, the chief chooses, and the others restore the same. If a rank finds the chosen
   // checkpoint damaged, of which it may read other bytes than the chief, the chief chooses another
   // one. Throws: what `create` throws; as GroupRun::choose.
-  StartedSession start(GroupRun* group_run,
-                       const std::function<CreatedSession(const RestoreSession&)>& create) const;
+  StartedSession start(GroupRun* group_run, const CreateSession& create) const;
 
   // Restores what an early restore left: the step, and the state of hooks. Throws: as
   // Saver::restore.
@@ -67,10 +69,13 @@ class RunRestore {
 
  private:
   // Calls `create`, in which the saver chooses.
-  StartedSession choose(const std::function<CreatedSession(const RestoreSession&)>& create) const;
+  StartedSession choose(const CreateSession& create) const;
   // Restores the checkpoint that the chief has chosen.
   std::optional<RestoreReport> follow(Session& session, const StartPoint& point,
                                       const std::function<void()>& initialize) const;
+  // Restores a checkpoint of another run that is chosen already. For `is_left`, see restore_from().
+  RestoreReport restore_other(Session& session, const std::string& prefix,
+                              const std::function<bool(std::string_view name)>& is_left = {}) const;
 
   const std::shared_ptr<Scaffold> scaffold_;
   const std::string dir_;  // Of the run's own checkpoints; empty: none.

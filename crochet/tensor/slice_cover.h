@@ -22,7 +22,7 @@ CROCHET_EXPORT bool overlap(const TensorSlice& a, const TensorSlice& b);
 // twice.
 struct SliceCover {
   int64_t num_elements = 0;  // The sum over the slices.
-  // Two that overlap, by their numbers, the smaller one first; unset if there are none.
+  // The indices of two slices that overlap, the smaller index first; unset if no two do.
   std::optional<std::pair<size_t, size_t>> overlap = {};
   // True if the comparison was ended, because it takes too long: none was found until then.
   bool is_entangled = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -89,6 +90,8 @@ const char* Group::name_of(Kind kind) {
       return "gather";
     case Kind::kAllGather:
       return "all_gather";
+    case Kind::kAllDistinct:
+      return "all_distinct";
     case Kind::kAllMax:
       return "all_max";
     case Kind::kFailure:
@@ -105,6 +108,30 @@ std::string Group::encode(Kind kind, int root, int64_t number, std::string_view 
       .number(size())
       .rest(bytes)
       .take();
+}
+
+Group::MessageView Group::view_of(std::string_view message) {
+  const Header header = Header::parse(message);
+  MessageView view;
+  view.call = message.substr(0, message.size() - header.bytes.size());
+  switch (header.kind) {
+    case Kind::kBarrier:
+      view.has_bytes = false;
+      break;
+    case Kind::kBroadcast:
+      view.sender = static_cast<int>(header.root);
+      break;
+    case Kind::kAllMax:
+      view.number = MessageReader(header.bytes).number();
+      break;
+    default:
+      break;
+  }
+  return view;
+}
+
+std::string Group::message_like(const MessageView& view, std::string_view bytes) {
+  return MessageWriter().rest(view.call).rest(bytes).take();
 }
 
 void Group::check_usable() const {
@@ -262,6 +289,22 @@ std::vector<std::string> Group::all_gather(std::string_view bytes, Timeout timeo
   std::vector<std::string> gathered;
   for (int i = 0; i < size(); ++i) gathered.emplace_back(reader.text());
   return gathered;
+}
+
+std::vector<Group::Distinct> Group::all_distinct(std::string_view bytes, Timeout timeout_secs) {
+  const std::string answer = call(Kind::kAllDistinct, 0, bytes, timeout_secs, [](const auto& all) {
+    MessageWriter writer;
+    std::set<std::string_view> seen;
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      if (seen.insert(all[rank]).second) writer.number(static_cast<int64_t>(rank)).text(all[rank]);
+    return writer.take();
+  });
+  std::vector<Distinct> distinct;
+  for (MessageReader reader(answer); !reader.rest().empty();) {
+    const int64_t rank = reader.number();
+    distinct.push_back({static_cast<int>(rank), std::string(reader.text())});
+  }
+  return distinct;
 }
 
 int64_t Group::all_max(int64_t value, Timeout timeout_secs) {

@@ -87,6 +87,14 @@ class CROCHET_EXPORT Group {
   std::vector<std::string> gather(std::string_view bytes, Timeout timeout_secs = {});
   // Returns the bytes of all ranks, by rank, in every rank.
   std::vector<std::string> all_gather(std::string_view bytes, Timeout timeout_secs = {});
+  // Returns the different bytes of all ranks in every rank, each with the lowest rank that has
+  // them, in the order of these ranks. For what is mostly equal: an answer is then as long as one
+  // message, not as all of them.
+  struct Distinct {
+    int rank;
+    std::string bytes;
+  };
+  std::vector<Distinct> all_distinct(std::string_view bytes, Timeout timeout_secs = {});
   // Returns the largest value of all ranks in every rank.
   int64_t all_max(int64_t value, Timeout timeout_secs = {});
 
@@ -101,6 +109,19 @@ class CROCHET_EXPORT Group {
   bool is_lost() const { return static_cast<bool>(error_); }
 
  protected:
+  // What a message says, for a transport that can do more than carry it.
+  struct MessageView {
+    std::string_view call = {};      // Equal in ranks that make the same call.
+    std::optional<int> sender = {};  // The rank whose bytes count; unset: those of all do.
+    std::optional<int64_t> number =
+        {};                 // Its bytes are this number, and the largest of all counts.
+    bool has_bytes = true;  // False for calls without bytes of any rank.
+  };
+  // Throws: DataLossError.
+  static MessageView view_of(std::string_view message);
+  // The message of a rank that makes the same call with these bytes.
+  static std::string message_like(const MessageView& view, std::string_view bytes);
+
   // What rank 0 makes of the messages of all ranks, by rank. Does not throw.
   using Combine = std::function<std::string(const std::vector<std::string>& messages)>;
 
@@ -120,7 +141,15 @@ class CROCHET_EXPORT Group {
   std::string failure_answer(const Error& error, int failed_rank = -1) const;
 
  private:
-  enum class Kind : uint8_t { kBarrier, kBroadcast, kGather, kAllGather, kAllMax, kFailure };
+  enum class Kind : uint8_t {
+    kBarrier,
+    kBroadcast,
+    kGather,
+    kAllGather,
+    kAllDistinct,
+    kAllMax,
+    kFailure
+  };
   struct Header;
   class InCall;
 

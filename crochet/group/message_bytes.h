@@ -51,4 +51,11 @@ class CROCHET_EXPORT MessageReader {
   std::string_view rest_;
 };
 
+// FNV-1a, which is the same in every build.
+inline uint64_t message_hash(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char each : bytes) hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001b3;
+  return hash;
+}
+
 }  // namespace crochet::inline v0::internal

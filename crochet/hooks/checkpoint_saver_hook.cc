@@ -13,7 +13,7 @@
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/checkpoint_metrics.h"
 #include "crochet/hooks/internal/run_saves.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/ranks/internal/run_agreement.h"
 
 namespace crochet::inline v0 {
 
@@ -50,8 +50,8 @@ const CheckpointSaverHookOptions& CheckpointSaverHook::options() const { return 
 void CheckpointSaverHook::begin(Graph& graph) {
   require_global_step(graph, *this);
   last_save_ = LastSave::kNotBegun;
-  ranks_ = internal::RankState::find(graph);
-  if (ranks_ && !ranks_->is_shared()) ranks_.reset();
+  agreement_ = internal::agreement_of(graph);
+  if (!agreement_->shares_state()) agreement_.reset();
   saves_->begin(graph);
   try {
     metrics_->begin(graph, saves_->find_saver().get(), *this);
@@ -101,7 +101,8 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
   const int64_t stale_step = context.global_step();
   next_step_ = stale_step + 2 * steps_of_a_run(stale_step);
   stale_step_ = stale_step;
-  if (ranks_ && !ranks_->is_agreed()) return;  // Saved once all ranks are after the same step.
+  // Saved once all ranks are after the same step.
+  if (agreement_ && !agreement_->is_agreed()) return;
   if (!request && !may_be_due(stale_step)) return;
   Session& session = context.session();
   const int64_t step = read_global_step(session);

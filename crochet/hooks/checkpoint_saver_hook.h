@@ -21,8 +21,9 @@ namespace crochet::inline v0 {
 
 namespace internal {
 class CheckpointMetrics;
-class RankState;
+class RankLayout;
 class RunSaves;
+class RunAgreement;
 }  // namespace internal
 
 // Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
@@ -124,7 +125,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   LastSave last_save_ = LastSave::kNotBegun;
   bool metric_is_late_ = false;  // It is computed after the last save.
   // Null if the graph's state needs no other rank. From begin on.
-  std::shared_ptr<const internal::RankState> ranks_;
+  std::shared_ptr<const internal::RunAgreement> agreement_;
   std::unique_ptr<internal::CheckpointMetrics> metrics_;
   std::unique_ptr<internal::RunSaves> saves_;
 };

@@ -10,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/held_generators.h"
 #include "crochet/summary/metric_lines.h"
 
@@ -41,14 +42,13 @@ MetricSource EvaluationHook::metric(std::string name) const {
 
 void EvaluationHook::begin(Graph& graph) {
   PeriodicHook::begin(graph);
-  group_ = internal::run_group(graph);
-  if (group_ && group_->group->size() == 1) group_.reset();
-  if (group_ && options_.every_n_secs)
+  agreement_ = internal::agreement_of(graph);
+  if (!agreement_->is_alone() && options_.every_n_secs)
     throw InvalidArgumentError(
         fmt::format("EvaluationHook: every_n_secs is {}, in a group of {} ranks, whose clocks "
                     "differ: expected every_n_steps",
-                    *options_.every_n_secs, group_->group->size()));
-  if (group_ && !group_->group->is_chief()) {
+                    *options_.every_n_secs, agreement_->group()->size()));
+  if (!agreement_->is_chief()) {
     writer_.reset();
     return;
   }
@@ -87,12 +87,13 @@ void EvaluationHook::look(int64_t step, const FetchValues&, SessionRunContext& c
 void EvaluationHook::end(Session& session) {
   if (!options_.at_end) return;
   // All ranks evaluate, or none does.
-  if (group_ ? group_->ending_signal != 0 : left_out_for_signal("the last step is not evaluated"))
+  if (agreement_->is_alone() ? left_out_for_signal("the last step is not evaluated")
+                             : agreement_->ending_signal() != 0)
     return;
   const int64_t step = read_global_step(session);
   if (newest_->step == step) return;
   // Of a run that was finished already. Ranks do not know what the chief's curve has.
-  if (!made_a_step_ && (group_ || !writer_ || read_from_curve(step))) return;
+  if (!made_a_step_ && (!agreement_->is_alone() || !writer_ || read_from_curve(step))) return;
   evaluate(session, step);
 }
 
@@ -115,7 +116,7 @@ void EvaluationHook::evaluate(Session& session, int64_t step) {
   Metrics metrics =
       internal::evaluated("EvaluationHook: ", [&] { return options_.evaluate(session); });
   *newest_ = {.step = step, .metrics = std::move(metrics)};
-  if (group_ && !group_->group->is_chief()) return;
+  if (!agreement_->is_chief()) return;
   internal::report_metrics(step, newest_->metrics, options_.tag_prefix, writer_.get());
 }
 

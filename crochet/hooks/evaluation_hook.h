@@ -12,12 +12,15 @@
 #include "crochet/base/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
-#include "crochet/monitor/run_group.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/read_metrics.h"
 #include "crochet/summary/summary_writer.h"
 
 namespace crochet::inline v0 {
+
+namespace internal {
+class RunAgreement;
+}  // namespace internal
 
 // An evaluation given by the program: a callable that returns Metrics and takes either nothing or
 // the session to evaluate in.
@@ -117,7 +120,7 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
   EvaluationHookOptions options_;
   bool is_due_at_start_ = false;
   bool made_a_step_ = false;
-  std::shared_ptr<internal::RunGroup> group_;  // Of several ranks; otherwise null.
+  std::shared_ptr<internal::RunAgreement> agreement_;  // From begin on.
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<Newest> newest_;  // Shared with metric sources.
 };

@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/global_step.h"
-#include "crochet/monitor/run_group.h"
+#include "crochet/ranks/group_of.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/libtorch/module_layout.h"
 
-#include <algorithm>
-
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,15 +42,12 @@ std::string describe_layout(const char* kind, const NamedTensor& value) {
 void check_same_lines(Group& group, const std::vector<std::string>& lines) {
   const std::string own = joined(lines);
   const std::string sum = fmt::format("{:08x} {}", crc32c(std::string_view(own)), own.size());
-  const std::vector<std::string> sums = group.all_gather(sum);
-  if (std::all_of(sums.begin(), sums.end(), [&](const auto& each) { return each == sums[0]; }))
-    return;
+  if (group.all_distinct(sum).size() == 1) return;
   const std::string chiefs = group.broadcast(own);
-  const std::vector<std::string> differences = group.all_gather(difference(chiefs, lines));
-  for (size_t rank = 0; rank < differences.size(); ++rank)
-    if (!differences[rank].empty())
-      throw InvalidArgumentError(fmt::format("libtorch::DataParallel: rank {} of {} {}", rank,
-                                             group.size(), differences[rank]));
+  for (const auto& [rank, text] : group.all_distinct(difference(chiefs, lines)))
+    if (!text.empty())
+      throw InvalidArgumentError(
+          fmt::format("libtorch::DataParallel: rank {} of {} {}", rank, group.size(), text));
 }
 
 }  // namespace crochet::inline v0::libtorch

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0::libtorch {
@@ -35,7 +35,7 @@ class Generators : public std::enable_shared_from_this<Generators> {
   // In a group, each rank has its own: the masks of dropout differ from rank to rank.
   void track(Tracker& tracker) {
     tracker.graph().attach(shared_from_this());
-    if (internal::RankState::find(tracker.graph()))
+    if (internal::RankLayout::find(tracker.graph()))
       tracker.track_per_rank(generators_, Regroup::kFresh);
     else
       generators_.track(tracker);

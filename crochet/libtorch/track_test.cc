@@ -24,7 +24,7 @@
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/tracking/sharded.h"
@@ -646,7 +646,7 @@ TEST_F(TrackTest, ATensorCanBeAPartOfAnArray) {
   Tracker tracker(graph, "");
   torch::Tensor rows = torch::arange(12).reshape({4, 3});
   tracker("rows", sharded(rows, shard));
-  const auto* const part = internal::RankState::of(graph)->part_of("rows");
+  const auto* const part = internal::RankLayout::of(graph)->part_of("rows");
   ASSERT_NE(part, nullptr);
   EXPECT_EQ(part->place.full_shape, (Shape{12, 3}));
   EXPECT_EQ(to_string(part->place.slice), "4,4:0,3");

@@ -8,12 +8,11 @@
 
 #include "crochet/base/internal/rehearsal.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
-#include "crochet/hooks/internal/rank_saves.h"
+#include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
-#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -97,12 +96,11 @@ std::shared_ptr<CheckpointSaverHook> make_saver(const TrainingRun& run,
 
 }  // namespace
 
-HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,
-                            const std::shared_ptr<GroupRun>& group_run) {
+HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold) {
   HookList hooks;
   std::shared_ptr<CheckpointSaverHook> saver;
   const std::optional<Rehearsal> rehearsal = requested_rehearsal();
-  const bool is_chief = run.ranks.group ? run.ranks.group->is_chief() : run.is_chief;
+  const bool is_chief = run.is_chief && run.agreement->is_chief();
   if (is_chief) {
     hooks = run.chief_only_hooks;
     add_summary_hooks(run, scaffold, hooks);
@@ -110,13 +108,12 @@ HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffo
     if (rehearsal) hooks.emplace_back(std::make_shared<RehearsalHook>(*rehearsal));
   }
   // In a cluster, each worker may have its own hooks that write.
-  const bool keeps_all = is_chief || !run.ranks.group;
+  const bool keeps_all = is_chief || run.agreement->is_alone();
   for (const HookHandle& hook : run.hooks)
     if (keeps_all || !hook->is_for_chief()) hooks.push_back(hook);
   if (saver) hooks.emplace_back(saver);
-  const auto ranks = RankState::find(run.graph);
-  if (run.ranks.group && ranks && ranks->is_shared())
-    hooks.emplace_back(std::make_shared<RankSavesHook>(group_run, scaffold));
+  if (run.agreement->shares_state())
+    hooks.emplace_back(std::make_shared<RankSavesHook>(run.agreement, scaffold));
   std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return hooks;
 }

@@ -10,12 +10,9 @@
 
 namespace crochet::inline v0::internal {
 
-class GroupRun;
-
 // The hooks of a run, in their order: the chief's own, steps per second and summaries (if there
-// is a directory for them), those of the user, the saver, and those that guard it. `group_run` may
-// be null without a group. Throws: what the hooks' constructors throw.
-HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,
-                            const std::shared_ptr<GroupRun>& group_run);
+// is a directory for them), those of the user, the saver, and those that guard it. Throws:
+// what the hooks' constructors throw.
+HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold);
 
 }  // namespace crochet::inline v0::internal

@@ -20,8 +20,7 @@ class DefaultHooksTest : public testing::Test {
  protected:
   std::vector<std::string> names(const internal::TrainingRun& run) {
     std::vector<std::string> names;
-    for (const HookHandle& hook :
-         internal::wire_default_hooks(run, std::make_shared<Scaffold>(), nullptr))
+    for (const HookHandle& hook : internal::wire_default_hooks(run, std::make_shared<Scaffold>()))
       names.push_back(hook->name());
     return names;
   }

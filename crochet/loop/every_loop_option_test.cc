@@ -35,17 +35,17 @@ namespace {
 
 using testing::UnorderedElementsAreArray;
 
-// A rank that is alone, and counts its calls and the limits of their time.
+// Rank 0 of two, of which the other does the same. Counts its calls and the limits of their time.
 class CountingGroup final : public Group {
  public:
   explicit CountingGroup(std::set<std::string>& calls)
-      : Group({.name = "counting"}), calls_(calls) {}
+      : Group({.size = 2, .name = "counting"}), calls_(calls) {}
 
  private:
   std::string exchange(int64_t number, const std::string& message, WaitLimit& limit,
                        const Combine& combine) override {
     calls_.insert(fmt::format("call {} within {} s", number, to_seconds(limit.rest())));
-    return combine({message});
+    return combine({message, message});
   }
   void send_failure(int64_t, const std::string&, const std::string&) override {}
 

@@ -15,22 +15,21 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/hooks/internal/rank_saves.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/loop/average.h"
 #include "crochet/loop/option_checks.h"
-#include "crochet/loop/rank_shards.h"
 #include "crochet/loop/rehearsed_steps.h"
 #include "crochet/loop/restore_advice.h"
 #include "crochet/loop/restore_purpose.h"
 #include "crochet/loop/restoring.h"
 #include "crochet/loop/run_restore.h"
 #include "crochet/loop/training_run.h"
-#include "crochet/monitor/internal/group_run.h"
+#include "crochet/ranks/internal/rank_shards.h"
+#include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/held_generators.h"
 #include "crochet/session/parted_saveable.h"
-#include "crochet/session/rank_state.h"
 #include "crochet/tracking/tracked_epochs.h"
 
 namespace crochet::inline v0 {
@@ -73,24 +72,6 @@ constexpr int64_t kManyCallsAfterStop = 1000;
 int64_t next_step(const Tensor& completed) { return global_step_value(completed) + 1; }
 
 }  // namespace
-
-// Calls `call` with the group, which this rank leaves if that throws.
-template <typename Call>
-std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
-  Group& group = *options_.ranks.group;
-  try {
-    return call(group);
-  } catch (...) {
-    group.leave(describe(std::current_exception()));
-    throw;
-  }
-}
-
-template <typename Call>
-std::invoke_result_t<Call&> Loop::as_rank(Call call) {
-  if (!options_.ranks.group) return call();
-  return with_group([&](Group&) { return call(); });
-}
 
 // Passes on what steps request of hooks; has the state of the averages, and why the body has ended
 // the run.
@@ -187,15 +168,10 @@ void Loop::fix_paths() {
 Loop::Loop(LoopOptions options)
     : options_(std::move(options)),
       scaffold_(std::make_shared<Scaffold>()),
+      agreement_(internal::agreement_for(options_.ranks, graph_)),
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
-  if (options_.ranks.group)
-    with_group([this](Group& group) {
-      internal::RankState::of(graph_)->set_rank(group.rank(), group.size());
-      set_up();
-    });
-  else
-    set_up();
+  agreement_->as_rank([this] { set_up(); });
 }
 
 void Loop::set_up() {
@@ -215,18 +191,19 @@ Loop::~Loop() {
   constexpr const char* kWhy = "the loop was destroyed before Loop::finish";
   log_warning(fmt::format("{}: its run counts as failed", kWhy));
   started_.reset();
-  if (options_.ranks.group) options_.ranks.group->leave(kWhy);
+  agreement_->fail(std::make_exception_ptr(CancelledError(kWhy)));
 }
 
 internal::TrainingRun Loop::training_run() {
   // The user's memory cannot be initialised again: a recovery needs a checkpoint.
   std::function<bool()> can_recover;
-  if (is_chief()) can_recover = [restore = run_restore()] { return restore.has_checkpoint(); };
+  if (agreement_->is_chief())
+    can_recover = [restore = run_restore()] { return restore.has_checkpoint(); };
   return {.graph = graph_,
           .checkpoint = options_.checkpoint,
           .summaries = options_.summaries,
           .has_last_summaries = true,
-          .ranks = options_.ranks,
+          .agreement = agreement_,
           .scaffold = scaffold_,
           .hooks = options_.hooks,
           .max_recoveries = options_.max_recoveries,
@@ -269,23 +246,14 @@ void Loop::add_hook(HookHandle hook) {
   options_.hooks.push_back(std::move(hook));
 }
 
-bool Loop::is_chief() const { return !options_.ranks.group || options_.ranks.group->is_chief(); }
-
 internal::RunRestore Loop::run_restore() const {
   return {scaffold_, options_.checkpoint, options_.restore};
-}
-
-// Null if the loop runs alone.
-std::shared_ptr<internal::GroupRun> Loop::group_run() const {
-  const RankOptions& ranks = options_.ranks;
-  return ranks.group ? std::make_shared<internal::GroupRun>(ranks.group, 1, ranks.timeout_secs)
-                     : nullptr;
 }
 
 int64_t Loop::restore() {
   check_not_run("restore");
   const Within within(within_, "restore");
-  return as_rank([this] {
+  return agreement_->as_rank([this] {
     const auto create = [this](const internal::RestoreSession& restore) {
       CreatedSession created{graph_.new_session("")};
       created.restored = restore(*created.session, {});
@@ -293,7 +261,7 @@ int64_t Loop::restore() {
     };
     internal::StartedSession started;
     internal::with_advice({.options = options_.restore, .graph = graph_},
-                          [&] { started = run_restore().start(group_run().get(), create); });
+                          [&] { started = run_restore().start(*agreement_, create); });
     restored_.reset();
     step_to_save_.reset();
     auto& [created, is_own] = started;
@@ -314,28 +282,23 @@ std::set<std::string, std::less<>> Loop::tracked_names() const {
 }
 
 std::string Loop::save() {
-  if (!options_.ranks.group) return save_alone();
-  return with_group([this](Group& group) {
-    const double timeout_secs = options_.ranks.timeout_secs;
-    const bool is_shared = internal::RankState::of(graph_)->is_shared();
-    std::string prefix;
-    if (is_shared) {
+  return agreement_->as_rank([this] {
+    const bool is_joint = agreement_->shares_state();
+    if (is_joint) {
       check_may_save();
-      group.barrier(timeout_secs);  // The others look for checkpoints before there is a new one.
-      internal::check_shards(graph_, &group, timeout_secs);
-      const std::unique_ptr<Session> session = graph_.new_session("");
-      internal::RankSaves saves(graph_, group_run());
-      if (is_chief()) prefix = save_alone();
-      saves.meet(*session, *scaffold_->saver, step_to_save_.value_or(0));
-      saves.finish();
-    } else if (is_chief()) {
-      prefix = save_alone();
+      agreement_->share("");  // The others look for checkpoints before there is a new one.
+      internal::check_shards(graph_, *agreement_);
     }
-    return group.broadcast(prefix, 0, timeout_secs);
+    const std::string prefix = agreement_->is_chief() ? save_state() : "";
+    if (is_joint) {
+      agreement_->meet_saves(*graph_.new_session(""), *scaffold_->saver, step_to_save_.value_or(0));
+      agreement_->finish_saves();
+    }
+    return agreement_->share(prefix);
   });
 }
 
-std::string Loop::save_alone() {
+std::string Loop::save_state() {
   check_may_save();
   const Within within(within_, "save");
   Saver& saver = *scaffold_->saver;
@@ -354,7 +317,7 @@ std::string Loop::save_alone() {
         std::ranges::copy(value.bytes(), bytes.begin());
       }};
   session->assign({&assignment, 1});
-  return saver.save(*session, path, step);
+  return internal::SaverAccess::save_with(saver, agreement_->joint_save(), *session, path, step);
 }
 
 void Loop::check_may_save() const {
@@ -513,7 +476,7 @@ Operation Loop::add_step() {
 
 RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
-  return as_rank([&] {
+  return agreement_->as_rank([&] {
     start_run("run", compute ? &compute : nullptr, &update);
     if (session_ != nullptr)
       within_run("run", [this] {
@@ -527,7 +490,7 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
 
 int64_t Loop::start_steps() {
   check_not_run("start");
-  return as_rank([this] {
+  return agreement_->as_rank([this] {
     start_run("start", nullptr, nullptr);
     return session_ == nullptr ? 0 : session_->first_step().value_or(0);
   });
@@ -548,7 +511,7 @@ bool Loop::make_step(const Callable& body) {
           kManyCallsAfterStop));
     return false;
   }
-  as_rank([&] {
+  agreement_->as_rank([&] {
     update_ = &body;
     within_run("step",
                [this] { internal::run_or_abort(*session_, [this] { session_->run(train_); }); });
@@ -561,7 +524,7 @@ bool Loop::make_step(const Callable& body) {
 RunReport Loop::finish() {
   if (ended_) return *std::exchange(ended_, std::nullopt);
   check_started("finish");
-  return as_rank([this] {
+  return agreement_->as_rank([this] {
     if (session_ != nullptr && !session_->stop_request())
       session_->request_stop(StopRequest{"the program", "its loop ended"});
     started_->note_changed_state();

@@ -25,7 +25,7 @@ namespace crochet::inline v0 {
 
 namespace internal {
 class Average;
-class GroupRun;
+class RunAgreement;
 class RunRestore;
 class StartedRun;
 struct EarlyRestore;
@@ -330,17 +330,9 @@ class CROCHET_EXPORT Loop {
   std::vector<std::string> add_hook_state(const std::string& prefix);
   void set_up();
   void fix_paths();
-  bool is_chief() const;
-  template <typename Call>
-  std::invoke_result_t<Call&, Group&> with_group(Call call);
-  // The same for what is the same without a group.
-  template <typename Call>
-  std::invoke_result_t<Call&> as_rank(Call call);
   internal::RunRestore run_restore() const;
-  // For restore() and save(); null without a group.
-  std::shared_ptr<internal::GroupRun> group_run() const;
-  // save() without a group, or as the chief.
-  std::string save_alone();
+  // save(), in the chief.
+  std::string save_state();
   RunReport run_steps(const Callable& compute, const Callable& update);
   int64_t start_steps();
   bool make_step(const Callable& body);
@@ -354,6 +346,7 @@ class CROCHET_EXPORT Loop {
   LoopOptions options_;
   std::shared_ptr<Scaffold> scaffold_;
   local::Graph graph_;
+  const std::shared_ptr<internal::RunAgreement> agreement_;
   const Variable global_step_;
   Tracker tracker_;
   struct Value {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/loop/monitored_training_session.h"
 
+#include <memory>
+#include <utility>
+
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/loop/option_checks.h"
@@ -13,7 +16,8 @@ namespace {
 constexpr int64_t kSummarySteps = 100;
 
 // The options by their names in a Loop.
-internal::TrainingRun run_of(const MonitoredTrainingSessionOptions& options) {
+internal::TrainingRun run_of(const MonitoredTrainingSessionOptions& options,
+                             std::shared_ptr<internal::RunAgreement> agreement) {
   internal::TrainingRun run{
       .graph = options.graph,
       .master = options.master,
@@ -29,7 +33,7 @@ internal::TrainingRun run_of(const MonitoredTrainingSessionOptions& options) {
                     .every_steps = options.save_summaries_steps,
                     .every_secs = options.save_summaries_secs,
                     .count_every_steps = options.log_step_count_steps.value_or(kSummarySteps)},
-      .ranks = options.ranks,
+      .agreement = std::move(agreement),
       .scaffold = options.scaffold,
       .hooks = options.hooks,
       .chief_only_hooks = options.chief_only_hooks,
@@ -68,13 +72,11 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
 
 RunReport train(const MonitoredTrainingSessionOptions& options,
                 const std::function<void(MonitoredSession& session)>& body) {
-  try {
+  const auto agreement = internal::agreement_for(options.ranks, options.graph);
+  return agreement->as_rank([&] {
     check_options(options);
-    return internal::train(run_of(options), body);
-  } catch (...) {
-    if (options.ranks.group) options.ranks.group->leave(describe(std::current_exception()));
-    throw;
-  }
+    return internal::train(run_of(options, agreement), body);
+  });
 }
 
 }  // namespace crochet::inline v0

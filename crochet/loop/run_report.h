@@ -10,7 +10,7 @@
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
-#include "crochet/monitor/stop_request.h"
+#include "crochet/ranks/stop_request.h"
 
 namespace crochet::inline v0 {
 

@@ -10,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/group/message_bytes.h"
 #include "crochet/loop/restoring.h"
 #include "crochet/session/nested_names.h"
@@ -23,15 +24,6 @@ std::string message_of(const StartedSession& started) {
       .text(restored ? restored->prefix : "")
       .number(started.is_own ? 1 : 0)
       .take();
-}
-
-// What the first rank found wrong with the checkpoint that the ranks restore, in every rank; unset
-// if `damage` is empty in all.
-std::optional<std::string> damage_in_any(GroupRun& run, const std::string& damage) {
-  const std::vector<std::string> all = run.group().all_gather(damage, run.timeout_secs());
-  for (size_t rank = 0; rank < all.size(); ++rank)
-    if (!all[rank].empty()) return fmt::format("rank {}: {}", rank, all[rank]);
-  return std::nullopt;
 }
 
 StartPoint point_in(const std::string& message) {
@@ -49,13 +41,12 @@ RunRestore::RunRestore(std::shared_ptr<Scaffold> scaffold, const CheckpointOptio
       basename_(checkpoint.basename),
       options_(std::move(options)) {}
 
-StartedSession RunRestore::start(GroupRun* group_run, const CreateSession& create) const {
-  if (group_run == nullptr) return choose(create);
+StartedSession RunRestore::start(RunAgreement& agreement, const CreateSession& create) const {
   Saver& saver = *scaffold_->saver;
   while (true) {
     std::optional<StartedSession> started;
-    saver.hold_unused(true);
-    const StartPoint point = point_in(group_run->choose([&] {
+    SaverAccess::hold_unused(saver, true);
+    const StartPoint point = point_in(agreement.choose([&] {
       started = choose(create);
       return message_of(*started);
     }));
@@ -70,13 +61,13 @@ StartedSession RunRestore::start(GroupRun* group_run, const CreateSession& creat
       if (!point.is_own) throw;  // There is no other one to choose.
       damage = error.what();
     }
-    const auto found = damage_in_any(*group_run, damage);
+    const std::optional<std::string> found = agreement.first_of(damage);
     if (!found) {
-      saver.hold_unused(false);
+      SaverAccess::hold_unused(saver, false);
       return *std::move(started);
     }
     if (started) started->created.session->close();
-    saver.refuse(point.prefix, *found);
+    SaverAccess::refuse(saver, point.prefix, *found);
   }
 }
 
@@ -130,7 +121,7 @@ RestoreReport RunRestore::finish(Session& session, const EarlyRestore& early) co
   } else {
     restore_other(session, prefix, is_left);
   }
-  saver.set_unused_aside();  // The hooks hold the lock now.
+  SaverAccess::set_unused_aside(saver);  // The hooks hold the lock now.
   log_info(fmt::format("the run continues from {}, which was restored before it", prefix));
   return early.report;
 }

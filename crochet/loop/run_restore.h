@@ -13,8 +13,8 @@
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/loop/loop_options.h"
-#include "crochet/monitor/internal/group_run.h"
 #include "crochet/monitor/session_creator.h"
+#include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
@@ -45,7 +45,7 @@ using RestoreSession = decltype(RecoverSessionOptions::restore);
 using CreateSession = std::function<CreatedSession(const RestoreSession& restore)>;
 
 // From which checkpoint a run starts. Loop::restore(), the first session of a run and those of its
-// recoveries all begin here, alone or in a group.
+// recoveries all begin here.
 class RunRestore {
  public:
   // Requires: the scaffold has a saver.
@@ -55,10 +55,10 @@ class RunRestore {
   // Creates a session from the newest of the run's own checkpoints or, if it has none yet, from
   // what RestoreOptions::from selects.
   //
-  // In a group, the chief chooses, and the others restore the same. If a rank finds the chosen
-  // checkpoint damaged, of which it may read other bytes than the chief, the chief chooses another
-  // one. Throws: what `create` throws; as GroupRun::choose.
-  StartedSession start(GroupRun* group_run, const CreateSession& create) const;
+  // The chief chooses, and other ranks restore the same. If one of them finds the chosen checkpoint
+  // damaged, of which it may read other bytes than the chief, the chief chooses another one.
+  // Throws: what `create` throws; as RunAgreement::choose.
+  StartedSession start(RunAgreement& agreement, const CreateSession& create) const;
 
   // Restores what an early restore left: the step, and the state of hooks. Throws: as
   // Saver::restore.

@@ -11,11 +11,9 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/loop/default_hooks.h"
-#include "crochet/loop/rank_shards.h"
 #include "crochet/loop/restoring.h"
-#include "crochet/monitor/internal/group_run.h"
-#include "crochet/monitor/run_group.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/ranks/internal/rank_shards.h"
+#include "crochet/session/rank_layout.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -37,12 +35,12 @@ class RunSessionCreator final : public SessionCreator {
  public:
   // Requires: `early`, unless null, outlives the first session.
   RunSessionCreator(Graph& graph, ChiefSessionCreatorOptions options, internal::RunRestore restore,
-                    std::shared_ptr<internal::GroupRun> group_run,
+                    std::shared_ptr<internal::RunAgreement> agreement,
                     const internal::EarlyRestore* early)
       : graph_(graph),
         options_(std::move(options)),
         restore_(std::move(restore)),
-        group_run_(std::move(group_run)),
+        agreement_(std::move(agreement)),
         early_(early) {}
 
   Graph& graph() const override { return graph_; }
@@ -60,7 +58,7 @@ class RunSessionCreator final : public SessionCreator {
           [this](Session& session, const auto&) { return restore_.finish(session, *early_); });
       early_ = nullptr;
     } else {
-      created = restore_.start(group_run_.get(), create).created;
+      created = restore_.start(*agreement_, create).created;
       if (created.restored) log_info(fmt::format("restored {}", created.restored->prefix));
     }
     return created;
@@ -70,18 +68,16 @@ class RunSessionCreator final : public SessionCreator {
   Graph& graph_;  // Not owned; outlives this.
   const ChiefSessionCreatorOptions options_;
   const internal::RunRestore restore_;
-  const std::shared_ptr<internal::GroupRun> group_run_;
+  const std::shared_ptr<internal::RunAgreement> agreement_;
   const internal::EarlyRestore* early_;  // Until the first session is made.
 };
 
 // What the ranks of a group must have in common.
 std::vector<internal::Fact> facts_of(const TrainingRun& run) {
-  std::vector<internal::Fact> facts = {
-      {"the checkpoints' directory", run.checkpoint.dir},
-      {"the checkpoints' basename", run.checkpoint.basename.str()},
-      {"ranks.agree_every_n_steps", fmt::format("{}", run.ranks.agree_every_n_steps)},
-      {"max_recoveries", fmt::format("{}", run.max_recoveries)}};
-  const auto ranks = internal::RankState::find(run.graph);
+  std::vector<internal::Fact> facts = {{"the checkpoints' directory", run.checkpoint.dir},
+                                       {"the checkpoints' basename", run.checkpoint.basename.str()},
+                                       {"max_recoveries", fmt::format("{}", run.max_recoveries)}};
+  const auto ranks = internal::RankLayout::find(run.graph);
   // Values of this rank have the names that those of rank 0 have there.
   const auto common_name = [&](const std::string& name) {
     const auto found = ranks ? ranks->rank_name(name) : std::nullopt;
@@ -106,7 +102,7 @@ std::vector<internal::Fact> facts_of(const TrainingRun& run) {
 
 // A Loop has the saver's options in `checkpoint`.
 void check_rank_options(const TrainingRun& run, const Scaffold& scaffold) {
-  const auto ranks = internal::RankState::find(run.graph);
+  const auto ranks = internal::RankLayout::find(run.graph);
   if (!ranks || !ranks->is_shared() || !ranks->has_pieces() || run.checkpoint.dir.empty()) return;
   if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError(
@@ -119,21 +115,8 @@ void check_rank_options(const TrainingRun& run, const Scaffold& scaffold) {
         scaffold.saver->fallback_dir()));
 }
 
-std::shared_ptr<internal::GroupRun> make_group_run(const TrainingRun& run) {
-  if (!run.ranks.group) {
-    internal::check_shards(run.graph, nullptr, run.ranks.timeout_secs);
-    return nullptr;
-  }
-  auto group_run = std::make_shared<internal::GroupRun>(
-      run.ranks.group, run.ranks.agree_every_n_steps, run.ranks.timeout_secs);
-  group_run->check_same(facts_of(run));
-  internal::check_shards(run.graph, &*run.ranks.group, run.ranks.timeout_secs);
-  return group_run;
-}
-
 std::unique_ptr<SessionCreator> make_creator(const TrainingRun& run,
-                                             const std::shared_ptr<Scaffold>& scaffold,
-                                             const std::shared_ptr<internal::GroupRun>& group_run) {
+                                             const std::shared_ptr<Scaffold>& scaffold) {
   if (!run.is_chief)
     return std::make_unique<WorkerSessionCreator>(
         run.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
@@ -148,22 +131,16 @@ std::unique_ptr<SessionCreator> make_creator(const TrainingRun& run,
                                    .checkpoint_dir = run.checkpoint.dir};
   return std::make_unique<RunSessionCreator>(
       run.graph, std::move(chief), internal::RunRestore(scaffold, run.checkpoint, run.restore),
-      group_run, run.early);
+      run.agreement, run.early);
 }
 
-std::unique_ptr<MonitoredSession> make_session(const TrainingRun& run,
-                                               std::unique_ptr<SessionCreator> creator,
-                                               const HookList& hooks,
-                                               std::shared_ptr<internal::GroupRun> group_run) {
-  return std::make_unique<MonitoredSession>(
-      std::move(creator), hooks,
-      MonitoredSessionOptions{.max_recoveries = run.max_recoveries,
-                              .can_recover = run.can_recover,
-                              .stop_grace_period_secs = run.ending.stop_grace_period_secs,
-                              .clock = run.clock,
-                              .group_run = std::move(group_run),
-                              .ends_if_finished = !run.ending.continue_finished,
-                              .saves_on_error = run.saves_on_error});
+MonitoredSessionOptions session_options(const TrainingRun& run) {
+  return {.max_recoveries = run.max_recoveries,
+          .can_recover = run.can_recover,
+          .stop_grace_period_secs = run.ending.stop_grace_period_secs,
+          .clock = run.clock,
+          .ends_if_finished = !run.ending.continue_finished,
+          .saves_on_error = run.saves_on_error};
 }
 
 void note_start(const MonitoredSession& session, RunReport& report) {
@@ -192,17 +169,19 @@ void note_end(MonitoredSession& session, RunReport& report) {
 
 internal::StartedRun::StartedRun(TrainingRun run)
     : run_(std::move(run)), scaffold_(scaffold_of(run_)) {
-  if (const auto ranks = RankState::find(run_.graph); ranks && run_.ranks.group)
-    ranks->set_rank(run_.ranks.group->rank(), run_.ranks.group->size());
   check_rank_options(run_, *scaffold_);
-  attached_.emplace(run_.graph, run_.ranks.group);
-  const std::shared_ptr<GroupRun> group_run = make_group_run(run_);
-  hooks_ = wire_default_hooks(run_, scaffold_, group_run);
+  RunAgreement& agreement = *run_.agreement;
+  attached_.emplace(run_.graph, run_.agreement);
+  agreement.check_same([this] { return facts_of(run_); });
+  check_shards(run_.graph, agreement);
+  hooks_ = wire_default_hooks(run_, scaffold_);
 
   try {
-    session_ = make_session(run_, make_creator(run_, scaffold_, group_run), hooks_, group_run);
+    session_.reset(new MonitoredSession(make_creator(run_, scaffold_), hooks_,
+                                        session_options(run_), MonitoredSession::Recovery::kOn,
+                                        run_.agreement));
   } catch (const CancelledError& error) {
-    if (pending_signal() == 0 || (run_.ranks.group && run_.ranks.group->size() > 1)) throw;
+    if (pending_signal() == 0 || !agreement.is_alone()) throw;
     report_.stop = {"SignalHook", error.what(), pending_signal()};
   }
   if (session_) note_start(*session_, report_);
@@ -227,6 +206,11 @@ RunReport internal::StartedRun::finish() {
   report_.failed_saves = report_.saving.failed;
   log_info("the run ended at " + to_string(report_));
   return std::move(report_);
+}
+
+std::shared_ptr<internal::RunAgreement> internal::agreement_for(const RankOptions& options,
+                                                                Graph& graph) {
+  return make_agreement(options.group, options.agree_every_n_steps, options.timeout_secs, graph);
 }
 
 RunReport internal::train(TrainingRun run,

@@ -12,8 +12,8 @@
 #include "crochet/loop/run_report.h"
 #include "crochet/loop/run_restore.h"
 #include "crochet/monitor/monitored_session.h"
-#include "crochet/monitor/run_group.h"
 #include "crochet/monitor/scaffold.h"
+#include "crochet/ranks/internal/run_agreement.h"
 
 namespace crochet::inline v0::internal {
 
@@ -25,7 +25,7 @@ struct TrainingRun {
   CheckpointOptions checkpoint = {};
   SummaryOptions summaries = {};
   bool has_last_summaries = false;
-  RankOptions ranks = {};
+  std::shared_ptr<RunAgreement> agreement = agreement_alone();
   // Its saver is used; CheckpointOptions::saver is for one that it lacks.
   std::shared_ptr<Scaffold> scaffold = {};
   HookList hooks = {};
@@ -70,13 +70,16 @@ class StartedRun {
  private:
   const TrainingRun run_;
   const std::shared_ptr<Scaffold> scaffold_;
-  std::optional<AttachedRunGroup> attached_;
+  std::optional<AttachedAgreement> attached_;
   HookList hooks_;
   RunReport report_;
   std::unique_ptr<MonitoredSession> session_;
 };
 
-// As crochet::train(). Does not leave the group if it fails.
+// That of a run with these options.
+std::shared_ptr<RunAgreement> agreement_for(const RankOptions& options, Graph& graph);
+
+// As crochet::train(), in a rank that fails with what this throws.
 RunReport train(TrainingRun run, const std::function<void(MonitoredSession& session)>& body);
 
 }  // namespace crochet::inline v0::internal

@@ -16,7 +16,7 @@
 #include "crochet/base/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/monitor/stop_request.h"
+#include "crochet/ranks/stop_request.h"
 
 namespace crochet::inline v0 {
 

@@ -17,11 +17,9 @@
 #include "crochet/monitor/coordinated_session.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/coordinator.h"
-#include "crochet/monitor/internal/group_run.h"
 #include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/monitor/internal/recoverable_session.h"
-#include "crochet/monitor/run_group.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/ranks/internal/run_agreement.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -78,7 +76,7 @@ class MonitoredSession::Life final : public WrappedSession {
         hooked_(std::make_unique<HookedSession>(session_, owner.hooks_, owner.stop_)),
         hooked_view_(hooked_.get()),
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {
-    if (owner_.options_.group_run)
+    if (!owner_.agreement_->is_alone())
       hooked_view_->set_before_savers(
           [this](internal::SaveProposal& save) { owner_.agree_after_step(*this, save); });
   }
@@ -99,9 +97,14 @@ class MonitoredSession::Life final : public WrappedSession {
   const std::string& target() const override { return session_.target(); }
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                   RunMetadata* metadata) override {
-    internal::GroupRun* const group = owner_.options_.group_run.get();
-    if (group == nullptr) return coordinated_.run(fetches, feeds, options, metadata);
-    return run_in(*group, fetches, feeds, options, metadata);
+    internal::RunAgreement& agreement = *owner_.agreement_;
+    if (agreement.is_past_the_end()) throw StopIteration();
+    try {
+      return coordinated_.run(fetches, feeds, options, metadata);
+    } catch (...) {
+      if (is_end_of_input(std::current_exception())) agreement.end_data(session_);
+      throw;
+    }
   }
   bool should_stop() override { return coordinated_.should_stop(); }
   void close() override {
@@ -122,17 +125,6 @@ class MonitoredSession::Life final : public WrappedSession {
   const std::optional<RestoreReport>& restored() const { return created_.restored; }
 
  private:
-  FetchValues run_in(internal::GroupRun& group, const Fetches& fetches, const Feeds& feeds,
-                     const RunOptions& options, RunMetadata* metadata) {
-    if (group.is_past_the_end()) throw StopIteration();
-    try {
-      return coordinated_.run(fetches, feeds, options, metadata);
-    } catch (...) {
-      if (is_end_of_input(std::current_exception())) group.end_data(read_global_step(session_));
-      throw;
-    }
-  }
-
   void note_error_of_thread() noexcept {
     try {
       coordinator_.raise_requested_exception();
@@ -166,14 +158,16 @@ MonitoredSession::MonitoredSession(Graph& graph, HookList hooks, MonitoredSessio
                        std::move(options)) {}
 
 MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
-                                   MonitoredSessionOptions options, Recovery recovery)
+                                   MonitoredSessionOptions options, Recovery recovery,
+                                   std::shared_ptr<internal::RunAgreement> agreement)
     : creator_(std::move(creator)),
       hooks_(std::move(hooks)),
       options_(std::move(options)),
+      agreement_(agreement ? std::move(agreement) : internal::agreement_alone()),
       recovers_(recovery == Recovery::kOn),
       graph_was_finalized_(creator_->graph().finalized()) {
   internal::check_at_least("stop_grace_period_secs", options_.stop_grace_period_secs, 0);
-  if (options_.group_run) stop_.hold();
+  agreement_->hold(stop_);
   try {
     begin_hooks();
     register_hook_state();
@@ -199,18 +193,13 @@ void MonitoredSession::create_stack(Recovery recovery) {
   }
   RecoveryOptions options{
       .max_recoveries = options_.max_recoveries,
-      .can_recover = options_.can_recover,
+      .can_recover =
+          [this] {
+            return agreement_->can_recover() && (!options_.can_recover || options_.can_recover());
+          },
+      .before_recovery = [this](const std::exception_ptr& error) { agreement_->recover(error); },
       .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
       .clock = options_.clock};
-  if (options_.group_run) {
-    options.can_recover = [this] {
-      return !options_.group_run->group().is_lost() &&
-             (!options_.can_recover || options_.can_recover());
-    };
-    options.before_recovery = [this](const std::exception_ptr& error) {
-      options_.group_run->recover(error);
-    };
-  }
   auto recoverable =
       std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(options));
   recoverable_ = recoverable.get();
@@ -247,7 +236,6 @@ void MonitoredSession::register_hook_state() {
 }
 
 std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
-  if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(true);
   error_of_thread_ = nullptr;  // Of an attempt that failed, and is repeated now.
   auto life = std::make_unique<Life>(*this);
   start_queue_runners(life->session(), life->coordinator());
@@ -255,25 +243,13 @@ std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
     hook->after_create_session(life->session(), life->coordinator());
   life_ = life.get();
   stop_if_finished();
-  if (options_.group_run) agree_at_start(*life);
+  agreement_->start(life->start_step(), life->hooked().last_step(), own_proposal(*life), stop_);
   stop_.repeat_call();
   return life;
 }
 
-void MonitoredSession::agree_at_start(Life& life) {
-  if (!life.start_step())
-    throw FailedPreconditionError("a run in a group needs a graph that counts steps");
-  std::optional<int64_t> last_step;
-  for (const HookHandle& hook : hooks_)
-    if (const auto last = hook->last_step()) last_step = std::min(*last, last_step.value_or(*last));
-  if (const std::optional<StopRequest> proposal = own_proposal(life)) stop_.request_stop(*proposal);
-  options_.group_run->start(*life.start_step(), last_step, stop_);
-}
-
 void MonitoredSession::agree_after_step(Life& life, internal::SaveProposal& save) {
-  const bool is_agreed = options_.group_run->after_step(read_global_step(life.session()),
-                                                        own_proposal(life), save, stop_);
-  if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(is_agreed);
+  agreement_->after_step(read_global_step(life.session()), own_proposal(life), save, stop_);
 }
 
 // A signal is known here before SignalHook, which comes after the savers, reports it.
@@ -286,7 +262,7 @@ std::optional<StopRequest> MonitoredSession::own_proposal(Life& life) const {
 
 // Only an agreed stop ends the loop. A thread's error is thrown here, since this rank cannot make
 // another step.
-bool MonitoredSession::should_stop_with_group() {
+bool MonitoredSession::should_stop_as_agreed() {
   if (life_ == nullptr) return true;
   try {
     life_->coordinator().raise_requested_exception();
@@ -294,16 +270,6 @@ bool MonitoredSession::should_stop_with_group() {
     recover_or_rethrow();
   }
   return stop_.stop_request().has_value();
-}
-
-void MonitoredSession::end_in_group() {
-  const std::optional<StopRequest> reason =
-      stop_.stop_request() ? stop_.stop_request() : stop_.proposal();
-  const int signal = options_.group_run->finish(
-      current_step().value_or(0), reason ? reason->reason : "the program makes no further step");
-  if (reason) stop_.decide(*reason);
-  if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(true);
-  if (const auto group = internal::run_group(graph())) group->ending_signal = signal;
 }
 
 void MonitoredSession::stop_if_finished() {
@@ -365,8 +331,7 @@ bool MonitoredSession::should_stop() {
   if (closed_) return true;
   if (calling_ != nullptr) return stop_request().has_value();
   const Call call(*this, "should_stop");
-  if (options_.group_run) return should_stop_with_group();
-  return stack_->should_stop();
+  return agreement_->is_alone() ? stack_->should_stop() : should_stop_as_agreed();
 }
 
 void MonitoredSession::request_stop(std::string reason) {
@@ -378,7 +343,8 @@ void MonitoredSession::request_stop(StopRequest request) {
 }
 
 std::optional<StopRequest> MonitoredSession::stop_request() const {
-  if (stop_.stop_request() || life_ == nullptr || options_.group_run) return stop_.stop_request();
+  if (stop_.stop_request() || life_ == nullptr || !agreement_->is_alone())
+    return stop_.stop_request();
   return life_->coordinator().stop_request();
 }
 
@@ -390,12 +356,10 @@ void MonitoredSession::close() {
   if (closed_) return;
   const Call call(*this, "close");
   if (is_lost()) std::rethrow_exception(end_by(recoverable_->loss()));
-  if (options_.group_run) {
-    try {
-      end_in_group();
-    } catch (...) {
-      std::rethrow_exception(end_by(internal::caught()));
-    }
+  try {
+    agreement_->finish([this] { return current_step().value_or(0); }, stop_);
+  } catch (...) {
+    std::rethrow_exception(end_by(internal::caught()));
   }
   std::exception_ptr first_error;
   const auto attempt = [&first_error](const std::string& what, const auto& action) {
@@ -412,9 +376,10 @@ void MonitoredSession::close() {
     attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
   attempt("closing the session", [&] { closed_at_step_ = current_step(); });
   attempt("closing the session", [&] { stack_->close(); });
-  if (options_.group_run && first_error) options_.group_run->fail(first_error);
-  if (options_.group_run && !first_error)
-    attempt("ending the group's run", [&] { options_.group_run->finished(); });
+  if (first_error)
+    agreement_->fail(first_error);
+  else
+    attempt("ending the group's run", [&] { agreement_->finished(); });
   release();
   if (first_error) std::rethrow_exception(first_error);
 }
@@ -443,8 +408,7 @@ std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
 }
 
 void MonitoredSession::save_last_step() noexcept {
-  const bool is_alone = !options_.group_run || options_.group_run->group().size() == 1;
-  if (life_ == nullptr || !is_alone) return;
+  if (life_ == nullptr || !agreement_->is_alone()) return;
   const bool stops = stop_.stop_request() || pending_signal() != 0;
   if (!stops && !options_.saves_on_error) return;
   if (const char* const reason = life_->hooked().reason_not_to_save(stops)) {
@@ -465,7 +429,7 @@ std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
       return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
     });
   save_last_step();
-  if (options_.group_run) leave_group(error);
+  agreement_->fail(error);
   for (size_t i = 0; i < num_begun_; ++i)
     try_or_log([&] { return hooks_[i]->name() + "::on_error"; },
                [&] { hooks_[i]->on_error(error); });
@@ -498,18 +462,6 @@ void MonitoredSession::close_stack() {
   } catch (...) {
     if (std::current_exception() != error_of_thread_) throw;
   }
-}
-
-// A rank that does not answer may never write its part of a save; one that fails finishes it.
-void MonitoredSession::leave_group(const std::exception_ptr& error) noexcept {
-  constexpr std::array<Code, 2> kLost = {Code::kDeadlineExceeded, Code::kUnavailable};
-  try_or_log([] { return "leaving the group"; },
-             [&] {
-               const auto ranks = internal::RankState::find(graph());
-               if (ranks && options_.group_run->group().is_lost() && has_code(error, kLost))
-                 ranks->set_lost();
-             });
-  options_.group_run->fail(error);
 }
 
 void MonitoredSession::release() {

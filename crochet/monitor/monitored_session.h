@@ -16,7 +16,7 @@
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/session_creator.h"
 #include "crochet/monitor/step_context.h"
-#include "crochet/monitor/stop_request.h"
+#include "crochet/ranks/stop_request.h"
 
 namespace crochet::inline v0 {
 
@@ -24,7 +24,8 @@ class RecoverableSession;
 class WrappedSession;
 
 namespace internal {
-class GroupRun;
+class RunAgreement;
+class StartedRun;
 struct SaveProposal;
 }  // namespace internal
 
@@ -38,8 +39,6 @@ struct MonitoredSessionOptions {
   double stop_grace_period_secs = 120;
   // Clock::real() if null. Not owned.
   Clock* clock = nullptr;
-  // Null for a session that runs alone; train() sets it for a group.
-  std::shared_ptr<internal::GroupRun> group_run = {};
   // Whether a hook that finds the run finished (SessionRunHook::finished) stops it before the first
   // step. TensorFlow's sessions train on, so this is for Loop.
   bool ends_if_finished = false;
@@ -145,12 +144,14 @@ class CROCHET_EXPORT MonitoredSession {
  protected:
   enum class Recovery { kOn, kOff };
   MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
-                   MonitoredSessionOptions options, Recovery recovery);
+                   MonitoredSessionOptions options, Recovery recovery,
+                   std::shared_ptr<internal::RunAgreement> agreement = {});
   // Null if the session is closed, or was lost in a failed recovery.
   Session* engine_session() const;
 
  private:
   friend class StepContext;
+  friend class internal::StartedRun;
   class Call;
   class Life;
 
@@ -201,19 +202,18 @@ class CROCHET_EXPORT MonitoredSession {
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
-  // Calls of a run in a group.
-  void agree_at_start(Life& life);
+  // Those of agreement_.
   void agree_after_step(Life& life, internal::SaveProposal& save);
-  void leave_group(const std::exception_ptr& error) noexcept;
+  bool should_stop_as_agreed();
+  // A stop that this rank proposes.
   std::optional<StopRequest> own_proposal(Life& life) const;
-  bool should_stop_with_group();
-  void end_in_group();
   // The cleanup after the hooks' last calls.
   void release();
 
   const std::unique_ptr<SessionCreator> creator_;
   const HookList hooks_;
   const MonitoredSessionOptions options_;
+  const std::shared_ptr<internal::RunAgreement> agreement_;
   const bool recovers_;
   const bool graph_was_finalized_;
   size_t num_begun_ = 0;  // The hooks before this one began.

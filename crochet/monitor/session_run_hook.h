@@ -8,7 +8,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/monitor/coordinator.h"
-#include "crochet/monitor/stop_request.h"
+#include "crochet/ranks/stop_request.h"
 #include "crochet/session/session.h"
 
 namespace crochet::inline v0 {

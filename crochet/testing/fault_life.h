@@ -29,6 +29,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
@@ -258,7 +259,7 @@ class FaultLife {
     }
     SavePromise promise(saver.prefix_of(path, step), step, saver.clock());
     add(promise.ticket());
-    saver.write(saver.snapshot(session), promise);
+    internal::SaverAccess::write(saver, saver.snapshot(session), promise);
   }
 
   void add(const SaveTicket& ticket) {

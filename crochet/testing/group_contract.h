@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -101,6 +102,29 @@ TYPED_TEST_P(GroupContract, GathersInTheChief) {
     ASSERT_EQ(gathered.size(), group.is_chief() ? static_cast<size_t>(this->size()) : 0U);
     for (size_t rank = 0; rank < gathered.size(); ++rank)
       EXPECT_EQ(gathered[rank], std::string(rank, 'x'));
+  });
+}
+
+TYPED_TEST_P(GroupContract, FindsWhatIsDifferent) {
+  this->run([this](Group& group) {
+    const auto same = group.all_distinct("x");
+    ASSERT_EQ(same.size(), 1U);
+    EXPECT_EQ(same[0].rank, 0);
+    EXPECT_EQ(same[0].bytes, "x");
+    EXPECT_EQ(group.all_distinct("").size(), 1U);
+    // Ranks 1, 3, 5, ... have the same.
+    const auto two = group.all_distinct(std::string(static_cast<size_t>(group.rank() % 2), '\0'));
+    ASSERT_EQ(two.size(), static_cast<size_t>(std::min(this->size(), 2)));
+    for (size_t i = 0; i < two.size(); ++i) {
+      EXPECT_EQ(two[i].rank, static_cast<int>(i));
+      EXPECT_EQ(two[i].bytes, std::string(i, '\0'));
+    }
+    const auto all = group.all_distinct(std::to_string(group.rank()));
+    ASSERT_EQ(all.size(), static_cast<size_t>(this->size()));
+    for (int rank = 0; rank < this->size(); ++rank) {
+      EXPECT_EQ(all[static_cast<size_t>(rank)].rank, rank);
+      EXPECT_EQ(all[static_cast<size_t>(rank)].bytes, std::to_string(rank));
+    }
   });
 }
 
@@ -257,9 +281,10 @@ TYPED_TEST_P(GroupContract, ARankAloneLeaves) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(GroupContract, NumbersTheRanks, BroadcastsFromEachRank,
-                            GathersInTheChief, FindsTheLargestNumber, SendsManyBytes,
-                            KeepsTheOrderOfManyCalls, RefusesBadArgumentsAndStaysUsable,
-                            NamesARankThatIsMissing, NamesAMissingChief, ReportsDifferentCalls,
-                            ReportsDifferentRoots, NamesARankThatLeaves, ARankAloneLeaves);
+                            GathersInTheChief, FindsWhatIsDifferent, FindsTheLargestNumber,
+                            SendsManyBytes, KeepsTheOrderOfManyCalls,
+                            RefusesBadArgumentsAndStaysUsable, NamesARankThatIsMissing,
+                            NamesAMissingChief, ReportsDifferentCalls, ReportsDifferentRoots,
+                            NamesARankThatLeaves, ARankAloneLeaves);
 
 }  // namespace crochet::inline v0

@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/saver/initial_values.h"
 #include "crochet/session/nested_names.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/tracking/epochs.h"
 #include "crochet/tracking/internal/fixed_state.h"
@@ -99,7 +99,7 @@ Tracker Tracker::at_rank(Regroup regroup) const {
     return *this;
   }
   check_is_fixed(visitor_, prefix_);
-  return {graph_, visitor_, internal::RankState::of(*graph_)->add_per_rank(prefix_, regroup),
+  return {graph_, visitor_, internal::RankLayout::of(*graph_)->add_per_rank(prefix_, regroup),
           depth_ + 1};
 }
 
@@ -112,7 +112,7 @@ void Tracker::add_rows(std::function<void(Tracker& here)> visit) {
   };
   auto parts = std::make_shared<internal::ProvidedState>(*graph_, prefix_, list);
   add_own_object(std::make_shared<internal::RowsState>(prefix_, std::move(parts)));
-  internal::RankState::of(*graph_)->add_rows(prefix_);
+  internal::RankLayout::of(*graph_)->add_rows(prefix_);
 }
 
 void Tracker::check_needs_no_rows(std::string_view found) const {

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/wait_until.h"
 #include "tests/groups/sharded_state.h"
@@ -308,7 +308,7 @@ TEST_F(GroupSavesTest, RefusesOptionsThatDoNotApply) {
 TEST_F(GroupSavesTest, OnlyTheRanksTogetherSave) {
   run_each(2, 5, [](RankProgram& program, Loop&) {
     local::Graph graph;
-    internal::RankState::of(graph)->set_rank(program.rank(), 2);
+    internal::RankLayout::of(graph)->set_rank(program.rank(), 2);
     Tracker tracker(graph, "");
     tracker("part", program.part);
     const auto session = graph.new_session("");

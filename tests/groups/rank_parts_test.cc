@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of a checkpoint, and what remains of them when a disk fails.
-#include "crochet/checkpoint/saver/rank_parts.h"
+#include "crochet/ranks/internal/rank_parts.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,16 +19,20 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/failed_part.h"
+#include "crochet/checkpoint/saver/joint_save.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/ranks/internal/rank_saves.h"
+#include "crochet/session/rank_layout.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/local_variables.h"
@@ -47,9 +53,7 @@ class Rank {
  public:
   Rank(int rank, int size, FileSystem& files, Clock& clock)
       : saver_({.files = &files, .clock = &clock}) {
-    internal::RankState& state = *internal::RankState::of(graph_);
-    state.set_rank(rank, size);
-    state.set_timeout_secs(kPartTimeoutSecs);
+    internal::RankLayout::of(graph_)->set_rank(rank, size);
     const Variable x = graph_.borrow("x", {.view = [this] { return local::view_of(x_); }});
     shard_variable(graph_, x, {.full_shape = {2 * size}, .offset = {2 * rank}});
     graph_.borrow("y", {.view = [this] { return local::view_of(y_); }});
@@ -61,10 +65,10 @@ class Rank {
   }
   void write_part(const std::string& prefix) {
     SavePromise promise(prefix, 1, saver_.clock());
-    saver_.write(saver_.snapshot_of_part(*session_, prefix), promise);
+    internal::SaverAccess::write(
+        saver_, internal::SaverAccess::snapshot_of_part(saver_, *session_, prefix), promise);
   }
 
-  local::Graph& graph() { return graph_; }
   Session& session() { return *session_; }
   Saver& saver() { return saver_; }
 
@@ -76,37 +80,51 @@ class Rank {
   Saver saver_;
 };
 
-// A chief, and another rank that writes its part as soon as a save is announced.
-class TwoRanks {
+// A chief, and another rank that writes its part as soon as a save begins.
+class TwoRanks final : private internal::JointSave {
  public:
   TwoRanks(FileSystem& files, Clock& clock)
-      : chief_(0, 2, files, clock), other_(1, 2, files, clock) {
-    internal::RankState::of(chief_.graph())
-        ->set_announce([this](const std::string&, const std::vector<std::string>& parts) {
-          if (before_part) before_part(parts);
-          if (writes_part) other_.write_part(parts[1]);
-          if (after_part) after_part();
-          return std::vector<internal::RankState::Contribution>{{}, {.is_written = true}};
-        });
-  }
+      : files_(files), chief_(0, 2, files, clock), other_(1, 2, files, clock) {}
   // The state of each step is its number.
   void save(int64_t step) {
     chief_.set(step);
     other_.set(step);
-    chief_.saver().save(chief_.session(), "run/model.ckpt", step);
+    internal::SaverAccess::save_with(chief_.saver(), this, chief_.session(), "run/model.ckpt",
+                                     step);
   }
-  SaveTicket save_async(int64_t step) {
+  // Returns once the background thread has no more to do.
+  SaveTicket save_in_background(int64_t step) {
     chief_.set(step);
     other_.set(step);
-    return chief_.saver().save_async(chief_.session(), "run/model.ckpt", step);
+    BackgroundSaver background(chief_.saver());
+    SaveTicket ticket = background.enqueue(
+        internal::SaverAccess::snapshot_for(chief_.saver(), chief_.session(),
+                                            chief_.saver().prefix_of("run/model.ckpt", step), this),
+        "run/model.ckpt", step);
+    background.wait();
+    return ticket;
   }
-  Rank& chief() { return chief_; }
 
   bool writes_part = true;
-  std::function<void(const std::vector<std::string>& parts)> before_part;
+  std::function<void(const std::string& part)> before_part;
   std::function<void()> after_part;
+  const std::shared_ptr<std::atomic<bool>> lost = std::make_shared<std::atomic<bool>>(false);
 
  private:
+  std::shared_ptr<internal::JointParts> begin(const Saver&, const internal::VariableSelection&,
+                                              const std::string& prefix, Snapshot&) override {
+    const auto directory = internal::CheckpointDirectory::to_save_in(files_, "run");
+    const std::string base = internal::temporary_filename(prefix);
+    const std::string part = internal::part_prefix(base, 1);
+    if (before_part) before_part(part);
+    if (writes_part) other_.write_part(part);
+    if (after_part) after_part();
+    return std::make_shared<internal::RankParts>(
+        directory.shared_files(), prefix, std::map<int, std::string>{{0, base}, {1, part}},
+        std::vector<std::string>(), internal::RankWaiting{2, kPartTimeoutSecs, lost});
+  }
+
+  FileSystem& files_;
   Rank chief_;
   Rank other_;
 };
@@ -153,9 +171,7 @@ TEST_F(RankPartsTest, NamesTheRankWhosePartIsMissing) {
 TEST_F(RankPartsTest, StopsWaitingSoonOnceTheGroupIsLost) {
   TwoRanks ranks(disk_, clock_);
   ranks.writes_part = false;
-  ranks.before_part = [&](const auto&) {
-    internal::RankState::of(ranks.chief().graph())->set_lost();
-  };
+  ranks.lost->store(true);
   EXPECT_THAT([&] { ranks.save(2); },
               ThrowsMessage<DeadlineExceededError>(HasSubstr("is missing after 10.0 s")));
 }
@@ -163,8 +179,8 @@ TEST_F(RankPartsTest, StopsWaitingSoonOnceTheGroupIsLost) {
 TEST_F(RankPartsTest, ThrowsTheErrorOfARank) {
   TwoRanks ranks(disk_, clock_);
   ranks.writes_part = false;
-  ranks.before_part = [&](const std::vector<std::string>& parts) {
-    internal::report_failed_part(disk_, parts[1],
+  ranks.before_part = [&](const std::string& part) {
+    internal::report_failed_part(disk_, part,
                                  std::make_exception_ptr(PermissionDeniedError("not yours")));
   };
   EXPECT_THAT([&] { ranks.save(2); }, ThrowsMessage<PermissionDeniedError>(
@@ -178,8 +194,8 @@ TEST_F(RankPartsTest, ReadsAnyReason) {
                                   std::string("-1\n\n"), std::string(100'000, '\n')}) {
     TwoRanks ranks(disk_, clock_);
     ranks.writes_part = false;
-    ranks.before_part = [&](const std::vector<std::string>& parts) {
-      replace_file(disk_, internal::failed_part_filename(parts[1]), text);
+    ranks.before_part = [&](const std::string& part) {
+      replace_file(disk_, internal::failed_part_filename(part), text);
     };
     EXPECT_THROW(ranks.save(2), Error) << text.substr(0, 10);
   }
@@ -188,8 +204,8 @@ TEST_F(RankPartsTest, ReadsAnyReason) {
 TEST_F(RankPartsTest, RefusesADamagedPart) {
   TwoRanks ranks(disk_, clock_);
   ranks.writes_part = false;
-  ranks.before_part = [&](const std::vector<std::string>& parts) {
-    replace_file(disk_, index_filename(parts[1]), "not an index");
+  ranks.before_part = [&](const std::string& part) {
+    replace_file(disk_, index_filename(part), "not an index");
   };
   EXPECT_THROW(ranks.save(2), DataLossError);
   EXPECT_FALSE(checkpoint_exists(disk_, "run/model.ckpt-2"));
@@ -233,8 +249,7 @@ TEST_F(RankPartsTest, ARetryOfTheChiefNeedsNoNewParts) {
       ++num_announced;
       files.fail_operation_with_errno(files.num_operations() + n, EIO, Failing::kOnce);
     };
-    const SaveTicket ticket = ranks.save_async(n + 1);
-    ranks.chief().saver().close();
+    const SaveTicket ticket = ranks.save_in_background(n + 1);
     EXPECT_EQ(num_announced, 1);
     if (files.num_failures() == 0) break;
     ++num_failures;

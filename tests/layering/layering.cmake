@@ -34,19 +34,20 @@ set(table
     "checkpoint/directory       | checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base version.h | the checkpoints of a directory: `CheckpointDirectory`, `CheckpointList`, state file, sidecars, retention"
     "checkpoint/saver           | checkpoint/directory checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base | saving and restoring the state of a session: `Saver`, `Publisher`, `BackgroundSaver`, `CheckpointManager`"
     "summary                    | session tensor io base | TensorBoard event files, JSON lines, histograms, Chrome traces"
-    "monitor                    | checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
-    "hooks                      | monitor summary checkpoint session tensor io group base | the hooks, one header each"
+    "ranks                      | checkpoint session tensor io group base | what the ranks of a run agree on: `RunAgreement`, alone or of a group; the parts that they save together"
+    "monitor                    | ranks checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
+    "hooks                      | monitor ranks summary checkpoint session tensor io group base | the hooks, one header each"
     "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
-    "engines/tensorflow         | monitor session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
-    "engines/tensorflow/builder | engines/tensorflow monitor session tensor io base | `GraphBuilder`, which builds such graphs in C++"
+    "engines/tensorflow         | monitor ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
+    "engines/tensorflow/builder | engines/tensorflow monitor ranks session tensor io base | `GraphBuilder`, which builds such graphs in C++"
     "tracking                   | engines/local copies checkpoint session tensor io base | values of the program as state: `Tracker`, and what it knows of types, classes, containers, `Epochs`"
-    "loop                       | tracking hooks engines/local copies monitor summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
-    "libtorch                   | loop tracking hooks engines/local copies monitor summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
+    "loop                       | tracking hooks engines/local copies monitor ranks summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
+    "libtorch                   | loop tracking hooks engines/local copies monitor ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
     "mpi                        | group base | a component: a `Group` over MPI"
     "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
     "tools                      | checkpoint summary session tensor io base version.h | the command `crochet`"
     ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
-set(core base group io tensor session copies checkpoint summary monitor hooks engines/local tracking loop)
+set(core base group io tensor session copies checkpoint summary ranks monitor hooks engines/local tracking loop)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|([^|]*)\\| (.*)$" matched "${line}")

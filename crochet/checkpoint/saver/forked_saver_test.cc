@@ -19,6 +19,7 @@
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/sanitizers.h"
@@ -77,7 +78,7 @@ TEST_F(ForkedSaverTest, AChildCannotUseItsParentsSaver) {
               SavePromise promise("d/model.ckpt-1", 1, Clock::real());
               expect_refused([&] { saver_->save(*session_, "d/model.ckpt", 1); });
               expect_refused([&] { saver_->save_async(*session_, "d/model.ckpt", 1); });
-              expect_refused([&] { saver_->write({}, promise); });
+              expect_refused([&] { internal::SaverAccess::write(*saver_, {}, promise); });
               expect_refused([&] { saver_->snapshot(*session_); });
               expect_refused([&] { saver_->restore(*session_, "d/model.ckpt-1"); });
               expect_refused([&] { saver_->restore_newest(*session_, "d", "model.ckpt"); });

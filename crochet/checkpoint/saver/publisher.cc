@@ -27,7 +27,8 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/saver/external_bundle.h"
-#include "crochet/checkpoint/saver/rank_parts.h"
+#include "crochet/checkpoint/saver/failed_part.h"
+#include "crochet/checkpoint/saver/joint_save.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/checkpoint/saver/stored_names.h"
@@ -431,7 +432,7 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
 // Its own part is written first, while the other ranks write theirs.
 void Publisher::collect_parts(Target& target, const SaveSource& source, SavePromise& promise,
                               SpaceCheck check) {
-  RankParts& parts = *source.parts();
+  JointParts& parts = *source.parts();
   parts.throw_if_failed();
   if (!parts.is_complete())
     write_bundle(target.directory, parts.own_prefix(), target.prefix, source, check);

@@ -27,7 +27,7 @@
 #include "crochet/checkpoint/saver/variable_reads.h"
 #include "crochet/session/naming_state.h"
 #include "crochet/session/nested_names.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -50,7 +50,7 @@ class RestorePlan {
         reader_(reader),
         selection_(selection),
         record_(graph, reader, selection, rules),
-        ranks_(internal::RankState::find(graph)),
+        ranks_(internal::RankLayout::find(graph)),
         variables_(reader) {
     count_ranks();
     const VariableSelection::Selected selected = selection.select(graph);
@@ -315,9 +315,9 @@ class RestorePlan {
   const CheckpointReader& reader_;
   const VariableSelection& selection_;
   RestoreRecord record_;
-  const std::shared_ptr<const internal::RankState> ranks_;  // Null if the run has no such state.
-  std::map<std::string, std::set<int64_t>> stored_ranks_;   // By the name of the value.
-  std::set<std::string> fresh_;                             // Names of values.
+  const std::shared_ptr<const internal::RankLayout> ranks_;  // Null if the run has no such state.
+  std::map<std::string, std::set<int64_t>> stored_ranks_;    // By the name of the value.
+  std::set<std::string> fresh_;                              // Names of values.
   internal::VariableReads variables_;
   std::vector<PlannedObject> objects_;
 };

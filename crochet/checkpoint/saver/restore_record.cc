@@ -40,7 +40,7 @@ RestoreRecord::RestoreRecord(const Graph& graph, const CheckpointReader& reader,
       selection_(selection),
       rules_(std::move(rules)),
       entries_(stored_, rules_.options.rename, fixed_names(graph)),
-      ranks_(RankState::find(graph)),
+      ranks_(RankLayout::find(graph)),
       used_(stored_.stored().size()) {
   report_.prefix = mismatch_.prefix = reader.prefix();
   if (!rules_.options.rename.empty()) rename_owned_parts();

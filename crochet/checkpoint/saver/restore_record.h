@@ -23,7 +23,7 @@
 #include "crochet/session/graph.h"
 #include "crochet/session/part_values.h"
 #include "crochet/session/parted_saveable.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 
 namespace crochet::inline v0::internal {
 
@@ -137,7 +137,7 @@ class RestoreRecord {
   const VariableSelection& selection_;
   const RestoreRules rules_;
   RenamedEntries entries_;
-  const std::shared_ptr<const RankState> ranks_;  // Null if the run has no such state.
+  const std::shared_ptr<const RankLayout> ranks_;  // Null if the run has no such state.
   RestoreReport report_;
   std::vector<bool> used_;  // Whether the program uses an item, by its number.
   RestoreMismatch mismatch_;

@@ -25,6 +25,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
@@ -176,7 +177,8 @@ class Sequence {
     if (checkpoint.loss)
       saver_->note_metrics(prefix(checkpoint.step), {{"loss", *checkpoint.loss}});
     SavePromise promise(prefix(checkpoint.step), checkpoint.step, clock_);
-    saver_->write(Snapshot({{"global_step", Tensor::scalar<int64_t>(checkpoint.step)}}), promise);
+    internal::SaverAccess::write(
+        *saver_, Snapshot({{"global_step", Tensor::scalar<int64_t>(checkpoint.step)}}), promise);
   }
 
   void save() {

@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/memory_file_system.h"
@@ -207,7 +208,7 @@ std::vector<std::string> operations_with_stages(const SaverOptions& options) {
     operations.push_back(
         fmt::format("{}: {}", save_stage_name(promise.ticket().stage()), simplified(operation)));
   });
-  observed.saver.write(snapshot, promise);
+  internal::SaverAccess::write(observed.saver, snapshot, promise);
   return operations;
 }
 

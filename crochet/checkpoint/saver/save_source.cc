@@ -3,7 +3,7 @@
 #include "crochet/checkpoint/saver/save_source.h"
 
 #include "crochet/checkpoint/saver/external_bundle.h"
-#include "crochet/checkpoint/saver/rank_parts.h"
+#include "crochet/checkpoint/saver/joint_save.h"
 
 namespace crochet::inline v0 {
 

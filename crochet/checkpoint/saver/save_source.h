@@ -17,7 +17,7 @@ namespace crochet::inline v0 {
 
 namespace internal {
 class ExternalBundle;
-class RankParts;
+class JointParts;
 
 // Of the variables that are a part of one that several ranks have together, by name.
 using PartPlaces = std::map<std::string, SaveSliceInfo, std::less<>>;
@@ -36,7 +36,7 @@ class CROCHET_EXPORT SaveSource {
       : snapshot_(std::move(snapshot)), external_(std::move(external)) {}
   // That of the chief; of another rank, with the prefix of its part.
   SaveSource(Snapshot snapshot, internal::PartPlaces places,
-             std::shared_ptr<internal::RankParts> parts)
+             std::shared_ptr<internal::JointParts> parts)
       : snapshot_(std::move(snapshot)), places_(std::move(places)), parts_(std::move(parts)) {}
   SaveSource(Snapshot snapshot, internal::PartPlaces places, std::string part_prefix)
       : snapshot_(std::move(snapshot)),
@@ -47,7 +47,7 @@ class CROCHET_EXPORT SaveSource {
   // Null if all of the state is in the snapshot.
   internal::ExternalBundle* external() const { return external_.get(); }
   // Null if the snapshot needs no parts of other ranks.
-  internal::RankParts* parts() const { return parts_.get(); }
+  internal::JointParts* parts() const { return parts_.get(); }
   // Where this is to be written, as a part of a checkpoint; empty for a checkpoint.
   const std::string& part_prefix() const { return part_prefix_; }
   // Null for a whole variable.
@@ -71,7 +71,7 @@ class CROCHET_EXPORT SaveSource {
   Snapshot snapshot_;
   std::shared_ptr<internal::ExternalBundle> external_;
   internal::PartPlaces places_;
-  std::shared_ptr<internal::RankParts> parts_;
+  std::shared_ptr<internal::JointParts> parts_;
   std::string part_prefix_;
 };
 

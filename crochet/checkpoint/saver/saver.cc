@@ -14,14 +14,14 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/joint_save.h"
 #include "crochet/checkpoint/saver/publisher.h"
-#include "crochet/checkpoint/saver/rank_parts.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/session/nested_names.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -45,7 +45,7 @@ Tensor unexposed(Tensor value) {
 }
 
 void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*>& objects,
-                 const internal::VariableSelection& selection, const internal::RankState* own) {
+                 const internal::VariableSelection& selection, const internal::RankLayout* own) {
   for (const RegisteredSaveable* const saveable : objects) {
     if (own != nullptr && !own->is_own(saveable->name)) continue;
     CapturedState state = saveable->object->capture();
@@ -61,7 +61,7 @@ void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*
 // With `own`, only what this rank alone has.
 Snapshot capture_state(Session& session, const internal::VariableSelection& selection,
                        internal::VariableSelection::Selected selected,
-                       const internal::RankState* ranks, const internal::RankState* own) {
+                       const internal::RankLayout* ranks, const internal::RankLayout* own) {
   std::erase_if(selected.variables, [&](const Variable& variable) {
     const auto* const part = ranks != nullptr ? ranks->part_of(variable.name()) : nullptr;
     return (part != nullptr && part->is_empty) || (own != nullptr && !own->is_own(variable.name()));
@@ -71,47 +71,22 @@ Snapshot capture_state(Session& session, const internal::VariableSelection& sele
   return snapshot;
 }
 
-internal::PartPlaces part_places(const internal::RankState& ranks) {
+internal::PartPlaces part_places(const internal::RankLayout& ranks) {
   internal::PartPlaces places;
   for (const auto& [name, part] : ranks.parts())
     if (!part.is_whole) places.emplace(name, part.place);
   return places;
 }
 
-// Has the other ranks add small values to the snapshot and write the rest of their parts, which are
-// returned if there are any. Throws: FailedPreconditionError if this rank cannot do that, or not
-// now.
-std::shared_ptr<internal::RankParts> announce(const internal::RankState& ranks, const Saver& saver,
-                                              const internal::VariableSelection& selection,
-                                              const std::string& prefix, Snapshot& snapshot) {
-  if (ranks.size() == 1) return nullptr;
-  const auto refuse = [&](const char* why) {
-    throw FailedPreconditionError(
-        fmt::format("rank {} of {} cannot save: the ranks have the state together, and {}",
-                    ranks.rank(), ranks.size(), why));
-  };
-  if (ranks.rank() != 0) refuse("only rank 0 saves, which collects the parts of the others");
-  if (!ranks.announce()) refuse("they save only within Loop::run(), train() and Loop::save()");
-  if (!ranks.is_agreed()) refuse("they are not known to be after the same step now");
-  const auto directory =
-      internal::CheckpointDirectory::to_save_in(saver.files(), directory_of(prefix));
-  std::vector<std::string> prefixes;
-  for (int rank = 0; rank < ranks.size(); ++rank)
-    prefixes.push_back(internal::temporary_filename(prefix));
-  const auto contributions = ranks.announce()(prefix, prefixes);
-  std::map<int, std::string> awaited;
-  for (size_t rank = 1; rank < prefixes.size(); ++rank) {
-    if (contributions.at(rank).is_written) awaited.emplace(rank, prefixes[rank]);
-    for (const NamedTensor& each : contributions[rank].tensors) snapshot.add(each);
-  }
-  if (awaited.empty()) return nullptr;
-  if (saver.options().format != CheckpointFormat::kTensorBundle)
-    refuse("only in the format kTensorBundle, which `crochet convert` converts");
-  awaited.emplace(0, prefixes.front());
-  std::vector<std::string> rows;
-  for (const std::string& name : ranks.rows()) rows.push_back(selection.place_of(name).key);
-  return std::make_shared<internal::RankParts>(directory.shared_files(), prefix, std::move(awaited),
-                                               std::move(rows), ranks);
+// A rank that has only a part of the state saves with the others.
+void check_saves_alone(const internal::RankLayout& ranks) {
+  if (!ranks.is_shared()) return;
+  throw FailedPreconditionError(fmt::format(
+      "rank {} of {} cannot save: the ranks have the state together, and {}", ranks.rank(),
+      ranks.size(),
+      ranks.rank() != 0 ? "only rank 0 saves, which collects the parts of the others"
+                        : "they save only within Loop::run(), train() and Loop::save(), of which "
+                          "the first two take a request (Step::request_save)"));
 }
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
@@ -170,10 +145,11 @@ bool Saver::is_empty(const Graph& graph) const {
 }
 
 Snapshot Saver::snapshot(Session& session) const {
-  return snapshot_for(session, "", StateWriter::kCrochet).snapshot();
+  return snapshot_for(session, "", nullptr, StateWriter::kCrochet).snapshot();
 }
 
 SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
+                               internal::JointSave* others,
                                std::optional<StateWriter> writer) const {
   check_built();
   const auto operations = operations_for(session, writer);
@@ -182,7 +158,7 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   const internal::VariableSelection& selection = (*publisher_)->selection();
   auto selected = selection.select(graph);
   if (!operations && selected.empty() && is_empty(graph)) return Snapshot();
-  const auto ranks = internal::RankState::find(graph);
+  const auto ranks = internal::RankLayout::find(graph);
   const bool is_shared = ranks && !ranks->empty();
   if (is_shared && operations)
     throw FailedPreconditionError(
@@ -203,13 +179,14 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   if (!has_checked_state_) (*publisher_)->check_can_store(prefix, {snapshot, places, ""});
   has_checked_state_ = true;
   if (!is_shared) return {std::move(snapshot), std::move(external)};
-  auto parts = announce(*ranks, *this, selection, prefix, snapshot);
+  if (others == nullptr) check_saves_alone(*ranks);
+  auto parts = others != nullptr ? others->begin(*this, selection, prefix, snapshot) : nullptr;
   return {std::move(snapshot), places, std::move(parts)};
 }
 
 SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_prefix) const {
   check_built();
-  const auto ranks = internal::RankState::of(session.graph());
+  const auto ranks = internal::RankLayout::of(session.graph());
   const internal::VariableSelection& selection = (*publisher_)->selection();
   return {capture_state(session, selection, selection.select(session.graph()), ranks.get(),
                         ranks.get()),
@@ -227,10 +204,15 @@ void Saver::write(const SaveSource& source, SavePromise& promise) {
 
 std::string Saver::save(Session& session, const std::string& save_path,
                         std::optional<int64_t> global_step) {
+  return save_with(nullptr, session, save_path, global_step);
+}
+
+std::string Saver::save_with(internal::JointSave* others, Session& session,
+                             const std::string& save_path, std::optional<int64_t> global_step) {
   check_built();
   SavePromise promise(prefix_of(save_path, global_step), global_step.value_or(internal::kNoStep),
                       clock());
-  const SaveSource source = snapshot_for(session, promise.ticket().prefix());
+  const SaveSource source = snapshot_for(session, promise.ticket().prefix(), others);
   if (source.empty()) return "";
   write(source, promise);
   return promise.ticket().location();
@@ -240,7 +222,8 @@ SaveTicket Saver::save_async(Session& session, const std::string& save_path, int
   if (!background_) background_ = std::make_shared<BackgroundSaver>(*this);
   background_->take_finished();  // Callers have the tickets.
   background_->wait_for_turn();
-  return background_->enqueue(snapshot_for(session, prefix_of(save_path, step)), save_path, step);
+  return background_->enqueue(snapshot_for(session, prefix_of(save_path, step), nullptr), save_path,
+                              step);
 }
 
 void Saver::wait(std::optional<double> deadline_secs) {

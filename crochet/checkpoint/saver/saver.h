@@ -35,7 +35,9 @@ struct RestoreRules;
 
 namespace internal {
 class ExternalBundle;
+class JointSave;
 class Publisher;
+struct SaverAccess;
 struct CheckpointListOptions;
 struct RestoreCandidate;
 struct UnusedCheckpoints;
@@ -104,27 +106,6 @@ class CROCHET_EXPORT Saver {
   // Throws: InvalidArgumentError if there are none (unless allow_empty) or the graph lacks one that
   // is listed; FailedPreconditionError before build(), and as check_complete().
   Snapshot snapshot(Session& session) const;
-  // The same, to be written as `prefix`: if the graph's own operations save the variables
-  // (SaverOptions::writer), they do so now, under a temporary name. If they fail, write() throws
-  // their error, unless the session is lost.
-  // `writer`, if given, counts instead of SaverOptions::writer.
-  // Also throws: AbortedError, UnavailableError and CancelledError of those operations.
-  SaveSource snapshot_for(Session& session, const std::string& prefix,
-                          std::optional<StateWriter> writer = {}) const;
-
-  // This rank's part of the state that several ranks have together, to be written as `part_prefix`,
-  // where the chief's save expects it: only what is this rank's own.
-  SaveSource snapshot_of_part(Session& session, const std::string& part_prefix) const;
-
-  // Writes a snapshot taken by this saver, and returns when it is published; writes no file for an
-  // empty one. May be called on any thread. If an older checkpoint cannot be removed, that is
-  // logged, and tried again after the next save.
-  // Throws: the file system's error; then either no file of this save is left, or the checkpoint
-  // is complete and only later work is missing. Older ones are unchanged.
-  // InvalidArgumentError if the directory is not a directory; ResourceExhaustedError, before
-  // anything is written, if the disk has too little free space. With a fallback directory, these
-  // errors of the directory are thrown only if that one fails, too.
-  void write(const SaveSource& source, SavePromise& promise);
 
   // Takes a snapshot and writes it. Returns the prefix; "" if there was nothing to save.
   std::string save(Session& session, const std::string& save_path,
@@ -179,14 +160,6 @@ class CROCHET_EXPORT Saver {
   std::optional<RestoreReport> restore_newest(Session& session, const std::string& directory,
                                               const CheckpointBasename& basename,
                                               const std::function<void()>& initialize = {});
-  // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.
-  void refuse(const std::string& prefix, std::string reason);
-  // While this is true, restore_newest() renames nothing: other ranks may still refuse what it has
-  // restored. Once it is false again, renames what set_unused_aside() does.
-  void hold_unused(bool held);
-  // Renames the checkpoints that the last restore_newest() found damaged, or abandoned, if it could
-  // not because this process did not hold the directory's lock, and does now.
-  void set_unused_aside();
 
   // Prefixes of the checkpoints that are listed in the state file, oldest first; empty if all are
   // kept.
@@ -220,6 +193,42 @@ class CROCHET_EXPORT Saver {
  private:
   friend class BackgroundSaver;
   friend class CheckpointManager;
+  friend struct internal::SaverAccess;
+
+  // As snapshot(), to be written as `prefix`: if the graph's own operations save the variables
+  // (SaverOptions::writer), they do so now, under a temporary name. If they fail, write() throws
+  // their error, unless the session is lost.
+  // `writer`, if given, counts instead of SaverOptions::writer.
+  // Also throws: AbortedError, UnavailableError and CancelledError of those operations.
+  // `others`, unless null, have parts of the state.
+  SaveSource snapshot_for(Session& session, const std::string& prefix, internal::JointSave* others,
+                          std::optional<StateWriter> writer = {}) const;
+
+  // This rank's part of the state that several ranks have together, to be written as `part_prefix`,
+  // where the chief's save expects it: only what is this rank's own.
+  SaveSource snapshot_of_part(Session& session, const std::string& part_prefix) const;
+
+  // Writes a snapshot taken by this saver, and returns when it is published; writes no file for an
+  // empty one. May be called on any thread. If an older checkpoint cannot be removed, that is
+  // logged, and tried again after the next save.
+  // Throws: the file system's error; then either no file of this save is left, or the checkpoint
+  // is complete and only later work is missing. Older ones are unchanged.
+  // InvalidArgumentError if the directory is not a directory; ResourceExhaustedError, before
+  // anything is written, if the disk has too little free space. With a fallback directory, these
+  // errors of the directory are thrown only if that one fails, too.
+  void write(const SaveSource& source, SavePromise& promise);
+  // save(), with the others that have parts of the state.
+  std::string save_with(internal::JointSave* others, Session& session, const std::string& save_path,
+                        std::optional<int64_t> global_step);
+
+  // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.
+  void refuse(const std::string& prefix, std::string reason);
+  // While this is true, restore_newest() renames nothing: other ranks may still refuse what it has
+  // restored. Once it is false again, renames what set_unused_aside() does.
+  void hold_unused(bool held);
+  // Renames the checkpoints that the last restore_newest() found damaged, or abandoned, if it could
+  // not because this process did not hold the directory's lock, and does now.
+  void set_unused_aside();
 
   // With other options for the list.
   Saver(SaverOptions options, const internal::CheckpointListOptions& list,

@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -143,7 +144,7 @@ TEST_F(SaverFallbackTest, IsNotTriedForATornSnapshot) {
     return Snapshot({{"a", tensor}}, std::make_shared<Torn>());
   };
   SavePromise promise(saver.prefix_of("d/m", 1), 1, clock_);
-  EXPECT_THROW(saver.write(snapshot(), promise), FailedPreconditionError);
+  EXPECT_THROW(internal::SaverAccess::write(saver, snapshot(), promise), FailedPreconditionError);
   BackgroundSaver background(saver);
   EXPECT_THROW(background.enqueue(snapshot(), "d/m", 2).wait(), FailedPreconditionError);
   EXPECT_FALSE(files_.exists("e"));

@@ -24,6 +24,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/path.h"
 #include "crochet/session/state_operations.h"
 #include "crochet/testing/failing_file_system.h"
@@ -206,7 +207,8 @@ TEST_F(SaverOperationsTest, AreUsedIfTheyAreTheBetterWay) {
   const TempDirectory directory;
   const auto num_saves_with = [&](SaverOptions options) {
     operations_->num_saves = 0;
-    Saver(std::move(options)).snapshot_for(*session_, directory.path() + "/x-1");
+    internal::SaverAccess::snapshot_for(Saver(std::move(options)), *session_,
+                                        directory.path() + "/x-1");
     return operations_->num_saves;
   };
   EXPECT_EQ(num_saves_with({}), 0);
@@ -323,7 +325,7 @@ TEST_F(SaverOperationsTest, ReportsThatTheDirectoryIsNotShared) {
 
 TEST_F(SaverOperationsTest, RemovesFilesThatAreNotPublished) {
   Saver saver(options());
-  saver.snapshot_for(*session_, "d/model.ckpt-1");
+  internal::SaverAccess::snapshot_for(saver, *session_, "d/model.ckpt-1");
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
@@ -343,10 +345,11 @@ TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
     void verify() const override { throw FailedPreconditionError("counter is of two steps"); }
   };
   Saver saver(options());
-  const auto sound = std::make_shared<SaveSource>(saver.snapshot_for(*session_, "d/model.ckpt-1"));
+  const auto sound = std::make_shared<SaveSource>(
+      internal::SaverAccess::snapshot_for(saver, *session_, "d/model.ckpt-1"));
   const SaveSource torn(Snapshot({}, std::make_shared<Torn>()), {sound, sound->external()});
   SavePromise promise("d/model.ckpt-1", 1, clock_);
-  EXPECT_THROW(saver.write(torn, promise), FailedPreconditionError);
+  EXPECT_THROW(internal::SaverAccess::write(saver, torn, promise), FailedPreconditionError);
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), IsEmpty());
 }
 
@@ -403,13 +406,14 @@ TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
     SaverOptions with = options();
     with.files = &files;
     Saver saver(with);
-    const SaveSource source = saver.snapshot_for(*session_, "d/model.ckpt-1");
+    const SaveSource source =
+        internal::SaverAccess::snapshot_for(saver, *session_, "d/model.ckpt-1");
     SavePromise promise("d/model.ckpt-1", 1, clock_);
     const SaveTicket& ticket = promise.ticket();
     files.fail_operation_with_errno(files.num_operations() + n, EIO);
     for (int attempt = 0; attempt < 2 && ticket.stage() < SaveStage::kPublished; ++attempt) {
       try {
-        saver.write(source, promise);
+        internal::SaverAccess::write(saver, source, promise);
       } catch (const Error&) {
       }
     }

@@ -22,6 +22,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
@@ -622,7 +623,7 @@ TEST_F(SaverRetentionTest, SavesFromSeveralThreadsAreSerialised) {
       threads.emplace_back([&, thread] {
         for (int64_t i = 0; i < 10; ++i) {
           SavePromise promise(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i, clock_);
-          shared.write(snapshot, promise);
+          internal::SaverAccess::write(shared, snapshot, promise);
           // One more per thread: policies are called between publishing and removing, without a
           // lock that would prevent the others from publishing.
           EXPECT_LE(shared.last_checkpoints().size(), 2u + 4u);

@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
@@ -422,21 +423,22 @@ TEST_F(SaverTest, ATornSnapshotIsAnErrorAndWritesNoFile) {
   };
   const Snapshot snapshot({{"w", Tensor::scalar(1.0f)}}, std::make_shared<Torn>());
   SavePromise promise("d/model.ckpt-5", 5, clock_);
-  EXPECT_THROW(saver_.write(snapshot, promise), FailedPreconditionError);
+  EXPECT_THROW(internal::SaverAccess::write(saver_, snapshot, promise), FailedPreconditionError);
   EXPECT_LT(promise.ticket().stage(), SaveStage::kDurable);
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
 TEST_F(SaverTest, ReportsTheStagesOfASave) {
   SavePromise promise("d/model.ckpt-5", 5, clock_);
-  saver_.write(saver_.snapshot(*session_), promise);
+  internal::SaverAccess::write(saver_, saver_.snapshot(*session_), promise);
   EXPECT_EQ(promise.ticket().stage(), SaveStage::kPublished);
   EXPECT_TRUE(promise.ticket().finished());
   FailingFileSystem failing(files_);
   Saver saver({.files = &failing});
   SavePromise failed("d/model.ckpt-6", 6, clock_);
   failing.fail_operation(failing.num_operations(), Code::kResourceExhausted, Failing::kFromThenOn);
-  EXPECT_THROW(saver.write(saver.snapshot(*session_), failed), ResourceExhaustedError);
+  EXPECT_THROW(internal::SaverAccess::write(saver, saver.snapshot(*session_), failed),
+               ResourceExhaustedError);
   EXPECT_EQ(failed.ticket().stage(), SaveStage::kSnapshotted);
 }
 

@@ -17,6 +17,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/checkpoint/saver/stored_values.h"
 #include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/failing_file_system.h"
@@ -232,7 +233,7 @@ class EngineVersionTest : public SharedValuesTest {
   size_t save(Saver& saver, int64_t step, const Tensor& value, uint64_t version) {
     const auto versions = std::make_shared<Versions>(version);
     SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
-    saver.write(Snapshot({{"value", value}}, versions), promise);
+    internal::SaverAccess::write(saver, Snapshot({{"value", value}}, versions), promise);
     EXPECT_EQ(CheckpointReader(prefix(step), disk_).read("value"), value);
     return versions->num_bytes;
   }
@@ -269,7 +270,7 @@ TEST_F(EngineVersionTest, IsNotBelievedInASnapshotThatIsNotTrusted) {
     snapshot.distrust();
     SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
     operations_.clear();
-    saver.write(snapshot, promise);
+    internal::SaverAccess::write(saver, snapshot, promise);
     EXPECT_EQ(CheckpointReader(prefix(step), disk_).read("value"), value);
   };
   Saver saver(options());
@@ -311,7 +312,8 @@ TEST_F(EngineVersionTest, ReachesNoMoreCheckpointsThanMayShareAFile) {
   int num_wrong = 0;
   for (int64_t step = 2; step <= 12; ++step) {
     SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
-    saver.write(Snapshot({{"value", changed}}, std::make_shared<Versions>(7)), promise);
+    internal::SaverAccess::write(
+        saver, Snapshot({{"value", changed}}, std::make_shared<Versions>(7)), promise);
     if (CheckpointReader(prefix(step), disk_).read("value") != changed) ++num_wrong;
   }
   EXPECT_EQ(num_wrong, internal::kMaxSharing - 1);

@@ -105,9 +105,9 @@ VariableSelection::Place VariableSelection::place_of(const std::string& name) co
 }
 
 VariableSelection::Place VariableSelection::place_of(const std::string& name,
-                                                     const RankState* ranks) const {
+                                                     const RankLayout* ranks) const {
   Place place = place_of(name);
-  const RankState::Part* const part = ranks != nullptr ? ranks->part_of(name) : nullptr;
+  const RankLayout::Part* const part = ranks != nullptr ? ranks->part_of(name) : nullptr;
   if (part != nullptr && !part->is_whole && place.slice == nullptr) place.slice = &part->place;
   return place;
 }

@@ -10,7 +10,7 @@
 
 #include "crochet/checkpoint/saver/saved_variable.h"
 #include "crochet/session/graph.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 
 namespace crochet::inline v0::internal {
 
@@ -54,7 +54,7 @@ class VariableSelection {
   // The location of a variable or object, or of an object's entry "<object>/<key>".
   Place place_of(const std::string& name) const;
   // The same; of a variable of which this process has a part, as such.
-  Place place_of(const std::string& name, const RankState* ranks) const;
+  Place place_of(const std::string& name, const RankLayout* ranks) const;
 
  private:
   void check_keys() const;

@@ -11,9 +11,11 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/run_directories.h"
 #include "crochet/io/path.h"
+#include "crochet/ranks/internal/run_agreement.h"
 
 namespace crochet::inline v0::internal {
 
@@ -118,7 +120,8 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
   }
   for (const auto& listener : options_.listeners) listener->before_save(session, step);
   const int64_t superseded = background().num_superseded();
-  SaveSource source = saver().snapshot_for(session, saver().prefix_of(save_path(), step));
+  SaveSource source = SaverAccess::snapshot_for(
+      saver(), session, saver().prefix_of(save_path(), step), agreement_of(*graph_)->joint_save());
   if (is_nothing(source) ||
       (deadline_.has_begun() &&
        !deadline_.has_time_for(step, background().expected_secs(source.num_bytes()), clock)))

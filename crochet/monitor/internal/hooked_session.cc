@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/monitor/run_group.h"
+#include "crochet/ranks/internal/run_agreement.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -204,8 +204,7 @@ void HookedSession::check_save_request() {
   if (warned_of_no_saver_) return;
   const auto is_saver = [](const HookHandle& hook) { return hook->place() == HookPlace::kSaver; };
   if (std::ranges::any_of(hooks_, is_saver)) return;
-  if (const Group* const group = group_of(graph_); group != nullptr && !group->is_chief())
-    return;  // The chief saves.
+  if (!internal::agreement_of(graph_)->is_chief()) return;  // The chief saves.
   warned_of_no_saver_ = true;
   log_warning("a save was requested, but no hook of this run saves checkpoints");
 }

@@ -10,8 +10,8 @@
 
 #include "crochet/base/export.h"
 #include "crochet/monitor/hook_list.h"
-#include "crochet/monitor/internal/save_proposal.h"
 #include "crochet/monitor/internal/wrapped_session.h"
+#include "crochet/ranks/internal/save_proposal.h"
 
 namespace crochet::inline v0 {
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/stop_request.h"
+#include "crochet/ranks/stop_request.h"
 
 #include <utility>
 

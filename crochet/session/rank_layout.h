@@ -2,35 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/session/graph.h"
 #include "crochet/session/shard.h"
-#include "crochet/session/snapshot.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {
 
 // Which ranks a run has, and what of a graph's state is not the same in all of them. Attached to
-// the graph.
+// the graph. Declared before a run, and constant then.
 //
-// Used by the training thread; any thread may read what lost() returns.
-class CROCHET_EXPORT RankState {
+// Used by the training thread.
+class CROCHET_EXPORT RankLayout {
  public:
   // Returns the one of a graph; makes it if the graph has none.
-  static std::shared_ptr<RankState> of(Graph& graph);
+  static std::shared_ptr<RankLayout> of(Graph& graph);
   // Returns the one of a graph, or null.
-  static std::shared_ptr<RankState> find(const Graph& graph);
+  static std::shared_ptr<RankLayout> find(const Graph& graph);
 
   // Requires: nothing is declared yet.
   void set_rank(int rank, int size);
@@ -77,41 +73,12 @@ class CROCHET_EXPORT RankState {
   // True if a save needs other ranks.
   bool is_shared() const { return size_ > 1 && !empty(); }
 
-  // What another rank adds to a checkpoint.
-  struct Contribution {
-    std::vector<NamedTensor> tensors = {};  // A few small values.
-    bool is_written = false;                // The rank writes a part of its own instead.
-  };
-  // Has the other ranks capture their parts of the state, which is between two steps, for a
-  // checkpoint that will be called `prefix`. Returns what is small, by rank; what is not is written
-  // as `prefixes`, by rank.
-  using Announce = std::function<std::vector<Contribution>(
-      const std::string& prefix, const std::vector<std::string>& prefixes)>;
-  // Empty unless this is the chief, and the other ranks listen.
-  void set_announce(Announce announce) { announce_ = std::move(announce); }
-  const Announce& announce() const { return announce_; }
-  // The most seconds for which a save waits for the parts of other ranks.
-  void set_timeout_secs(double secs) { timeout_secs_ = secs; }
-  double timeout_secs() const { return timeout_secs_; }
-
-  // True while all ranks are after the same step.
-  void set_agreed(bool agreed) { is_agreed_ = agreed; }
-  bool is_agreed() const { return is_agreed_; }
-
-  // Parts of other ranks that are missing may never be written.
-  void set_lost() { is_lost_->store(true); }
-  std::shared_ptr<const std::atomic<bool>> lost() const { return is_lost_; }
-
  private:
   int rank_ = 0;
   int size_ = 1;
   std::map<std::string, Part, std::less<>> parts_;
   std::map<std::string, Regroup, std::less<>> per_rank_;
   std::set<std::string, std::less<>> rows_;
-  Announce announce_;
-  double timeout_secs_ = 0;
-  bool is_agreed_ = true;
-  std::shared_ptr<std::atomic<bool>> is_lost_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace crochet::inline v0::internal

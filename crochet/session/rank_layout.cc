@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/rank_state.h"
+#include "crochet/session/rank_layout.h"
 
 #include <charconv>
 #include <utility>
@@ -29,19 +29,19 @@ std::optional<int64_t> leading_number(std::string_view text) {
 
 }  // namespace
 
-std::shared_ptr<RankState> RankState::find(const Graph& graph) {
-  const auto attached = graph.attached<RankState>();
+std::shared_ptr<RankLayout> RankLayout::find(const Graph& graph) {
+  const auto attached = graph.attached<RankLayout>();
   return attached.empty() ? nullptr : attached.front();
 }
 
-std::shared_ptr<RankState> RankState::of(Graph& graph) {
+std::shared_ptr<RankLayout> RankLayout::of(Graph& graph) {
   if (auto existing = find(graph)) return existing;
-  const auto made = std::make_shared<RankState>();
+  const auto made = std::make_shared<RankLayout>();
   graph.attach(made);
   return made;
 }
 
-void RankState::set_rank(int rank, int size) {
+void RankLayout::set_rank(int rank, int size) {
   if (!per_rank_.empty() && (rank != rank_ || size != size_))
     throw FailedPreconditionError(
         fmt::format("values of each rank are declared already as those of rank {} of {}, not {} "
@@ -51,27 +51,27 @@ void RankState::set_rank(int rank, int size) {
   size_ = size;
 }
 
-void RankState::add_part(const std::string& variable, Part part) {
+void RankLayout::add_part(const std::string& variable, Part part) {
   parts_.insert_or_assign(variable, std::move(part));
 }
 
-const RankState::Part* RankState::part_of(std::string_view variable) const {
+const RankLayout::Part* RankLayout::part_of(std::string_view variable) const {
   const auto found = parts_.find(variable);
   return found == parts_.end() ? nullptr : &found->second;
 }
 
-std::string RankState::add_per_rank(const std::string& name, Regroup regroup) {
+std::string RankLayout::add_per_rank(const std::string& name, Regroup regroup) {
   if (!per_rank_.emplace(name, regroup).second)
     throw AlreadyExistsError(fmt::format("\"{}\" is tracked for each rank already", name));
   return fmt::format("{}{}{}", name, kRank, rank_);
 }
 
-bool RankState::has_rows(std::string_view name) const {
+bool RankLayout::has_rows(std::string_view name) const {
   return !rows_.empty() &&
          is_any_at_or_above(name, [this](std::string_view each) { return rows_.contains(each); });
 }
 
-std::optional<RankState::RankName> RankState::rank_name(std::string_view name) const {
+std::optional<RankLayout::RankName> RankLayout::rank_name(std::string_view name) const {
   for (size_t at = name.find(kRank); at != std::string_view::npos; at = name.find(kRank, at + 1)) {
     if (!per_rank_.contains(name.substr(0, at))) continue;
     if (const auto rank = leading_number(name.substr(at + kRank.size())))
@@ -94,16 +94,16 @@ void shard_variable(Graph& graph, const Variable& variable, const Shard& shard) 
   const auto rank = static_cast<size_t>(shape.rank());
   if (rank == 0 || shard.full_shape.rank() != shape.rank() || shard.offset.size() != rank)
     refuse("expected the same number of dimensions, at least 1");
-  internal::RankState::Part part{.place = {.full_shape = shard.full_shape},
-                                 .is_empty = shape.num_elements() == 0,
-                                 .is_whole = shape == shard.full_shape};
+  internal::RankLayout::Part part{.place = {.full_shape = shard.full_shape},
+                                  .is_empty = shape.num_elements() == 0,
+                                  .is_whole = shape == shard.full_shape};
   for (int i = 0; i < shape.rank(); ++i) {
     const int64_t offset = shard.offset[static_cast<size_t>(i)];
     if (offset < 0 || shape[i] > shard.full_shape[i] - offset)
       refuse(fmt::format("it reaches outside in dimension {}", i));
     part.place.slice.push_back({offset, shape[i]});
   }
-  internal::RankState::of(graph)->add_part(variable.name(), std::move(part));
+  internal::RankLayout::of(graph)->add_part(variable.name(), std::move(part));
 }
 
 }  // namespace crochet::inline v0

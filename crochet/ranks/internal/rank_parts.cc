@@ -1,21 +1,19 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/rank_parts.h"
+#include "crochet/ranks/internal/rank_parts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/log.h"
 #include "crochet/base/log_lazily.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/failed_part.h"
 #include "crochet/io/path.h"
-#include "crochet/io/untrusted_file.h"
 #include "crochet/session/nested_names.h"
 
 namespace crochet::inline v0::internal {
@@ -27,33 +25,15 @@ constexpr Clock::Duration kFirstPause = std::chrono::milliseconds(1);
 constexpr Clock::Duration kLongestPause = std::chrono::milliseconds(50);
 // For parts that are being written when the group is lost.
 constexpr Clock::Duration kGraceOfLost = std::chrono::seconds(10);
-constexpr uint64_t kMaxReasonBytes = 4096;
-
-// A file "<code>\n<message>".
-[[noreturn]] void throw_reason(FileSystem& files, const std::string& path, int rank) {
-  const std::string text = read_untrusted_file(files, path, kMaxReasonBytes);
-  if (text.empty())
-    throw ResourceExhaustedError(fmt::format(
-        "rank {} could not write its part, nor the reason: the disk may be full", rank));
-  int code = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
-  const bool is_known = error == std::errc() && code >= static_cast<int>(Code::kCancelled) &&
-                        code <= static_cast<int>(Code::kUnauthenticated);
-  throw_error(
-      is_known ? static_cast<Code>(code) : Code::kUnknown,
-      fmt::format("rank {} could not write its part: {}", rank, text.substr(text.find('\n') + 1)));
-}
 
 }  // namespace
 
 RankParts::RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
                      std::map<int, std::string> prefixes, std::vector<std::string> rows,
-                     const RankState& state)
+                     RankWaiting waiting)
     : files_(std::move(files)),
       final_prefix_(std::move(final_prefix)),
-      timeout_secs_(state.timeout_secs()),
-      lost_(state.lost()),
-      num_ranks_(state.size()),
+      waiting_(std::move(waiting)),
       prefixes_(std::move(prefixes)),
       rows_(std::move(rows)) {}
 
@@ -78,15 +58,14 @@ RankParts::Progress RankParts::look() const {
 
 void RankParts::wait_for_all(Clock& clock) const {
   const Clock::TimePoint start = clock.now();
-  Clock::TimePoint deadline = start + from_seconds(timeout_secs_);
+  Clock::TimePoint deadline = start + from_seconds(waiting_.timeout_secs);
   bool is_lost = false;
   for (Clock::Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     const auto [missing, failed] = look();
     // If one has failed, too, the others are waited for: what they write is to be removed.
     if (missing.empty() && failed.empty()) return;
-    if (missing.empty())
-      throw_reason(*files_, failed_part_filename(prefixes_.at(failed.front())), failed.front());
-    if (!is_lost && lost_->load()) {
+    if (missing.empty()) throw_failed_part(*files_, prefixes_.at(failed.front()), failed.front());
+    if (!is_lost && waiting_.lost->load()) {
       is_lost = true;
       deadline = std::min(deadline, clock.now() + kGraceOfLost);
     }
@@ -95,7 +74,7 @@ void RankParts::wait_for_all(Clock& clock) const {
           "{}: the part{} of rank{} {} of {} {} missing after {:.1f} s: a rank was lost or is "
           "slow, or does not see this directory",
           final_prefix_, missing.size() == 1 ? "" : "s", missing.size() == 1 ? "" : "s",
-          fmt::join(missing, ", "), num_ranks_, missing.size() == 1 ? "is" : "are",
+          fmt::join(missing, ", "), waiting_.num_ranks, missing.size() == 1 ? "is" : "are",
           to_seconds(clock.now() - start)));
     clock.sleep_for(pause);
   }
@@ -138,31 +117,6 @@ void RankParts::remove_rest() noexcept {
   } catch (const std::exception& error) {
     log_lazily(Severity::kWarning, [&] {
       return fmt::format("parts of {} are not removed: {}", final_prefix_, error.what());
-    });
-  }
-}
-
-void report_failed_part(FileSystem& files, const std::string& prefix,
-                        const std::exception_ptr& error) noexcept {
-  try {
-    Code code = Code::kUnknown;
-    try {
-      std::rethrow_exception(error);
-    } catch (const Error& its) {
-      code = its.code();
-    } catch (...) {
-    }
-    const std::string path = failed_part_filename(prefix);
-    const std::string text = fmt::format("{}\n{}", static_cast<int>(code), describe(error));
-    try {
-      replace_file(files, path, text.substr(0, kMaxReasonBytes));
-    } catch (const Error&) {
-      files.create(path)->close();  // On a full disk there may be room for a name.
-    }
-  } catch (const std::exception& other) {
-    log_lazily(Severity::kWarning, [&] {
-      return fmt::format("{}: the reason of a failure cannot be left for the chief: {}", prefix,
-                         other.what());
     });
   }
 }

@@ -14,10 +14,18 @@
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/checkpoint/saver/external_bundle.h"
+#include "crochet/checkpoint/saver/joint_save.h"
 #include "crochet/io/directory.h"
-#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0::internal {
+
+// How a save waits for the parts of other ranks.
+struct RankWaiting {
+  int num_ranks;
+  double timeout_secs;
+  // Becomes true once the group is lost: parts that are missing then may never be written.
+  std::shared_ptr<const std::atomic<bool>> lost;
+};
 
 // The parts of one checkpoint, written by the ranks that have its state together: each is a tensor
 // bundle of its own, "<prefix>.tempstate<number>", whose index makes it durable. A rank that cannot
@@ -28,35 +36,23 @@ namespace crochet::inline v0::internal {
 // write them need not wait for the threads that train.
 //
 // What is not published is removed by the destructor. Used by one thread at a time.
-class RankParts {
+class RankParts final : public JointParts {
  public:
   // `files` is the directory of the checkpoint; `prefixes` are those of the parts that are awaited,
   // by rank, with that of the chief.
   // `rows` are the keys at and beneath which each rank has rows, which the merge joins.
   RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
             std::map<int, std::string> prefixes, std::vector<std::string> rows,
-            const RankState& state);
+            RankWaiting waiting);
   // Never throws.
-  ~RankParts();
-  RankParts(const RankParts&) = delete;
-  RankParts& operator=(const RankParts&) = delete;
+  ~RankParts() override;
 
-  // Where the chief writes its own part.
-  const std::string& own_prefix() const { return prefixes_.at(0); }
-
-  // Waits until the parts of all other ranks are durable, and merges them with that of the chief.
-  // Requires: the chief's own is durable. Throws: the error of a rank that could not write its
-  // part, and DeadlineExceededError that names the ranks whose parts are missing, after which it
-  // has failed; DataLossError for a damaged part; what the file system throws, after which it may
-  // be called again unless it has failed.
-  void collect(Clock& clock);
-  // The merged bundle, which is durable; null until collect() has returned.
-  ExternalBundle* merged() { return is_collected_ ? merged_.get() : nullptr; }
-  // True once all parts are durable.
-  bool is_complete() const { return is_complete_; }
-
-  bool failed() const { return error_ != nullptr || (merged_ && merged_->failed()); }
-  void throw_if_failed() const;
+  const std::string& own_prefix() const override { return prefixes_.at(0); }
+  void collect(Clock& clock) override;
+  ExternalBundle* merged() override { return is_collected_ ? merged_.get() : nullptr; }
+  bool is_complete() const override { return is_complete_; }
+  bool failed() const override { return error_ != nullptr || (merged_ && merged_->failed()); }
+  void throw_if_failed() const override;
 
  private:
   // The ranks that are still writing, and those that have failed.
@@ -72,9 +68,7 @@ class RankParts {
   const ProcessOwner owner_;  // Of the files.
   const std::shared_ptr<Directory> files_;
   const std::string final_prefix_;
-  const double timeout_secs_;
-  const std::shared_ptr<const std::atomic<bool>> lost_;
-  const int num_ranks_;
+  const RankWaiting waiting_;
   const std::map<int, std::string> prefixes_;
   const std::vector<std::string> rows_;
   std::unique_ptr<ExternalBundle> merged_;
@@ -82,10 +76,5 @@ class RankParts {
   bool is_collected_ = false;
   std::exception_ptr error_;
 };
-
-// Leaves the reason why the part `prefix` is not written, for the chief. Never throws: the chief
-// stops waiting by itself.
-CROCHET_EXPORT void report_failed_part(FileSystem& files, const std::string& prefix,
-                                       const std::exception_ptr& error) noexcept;
 
 }  // namespace crochet::inline v0::internal

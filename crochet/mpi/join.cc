@@ -7,6 +7,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/group/group_environment.h"
+#include "crochet/mpi/communicator.h"
+#include "crochet/mpi/join_communicator.h"
 #include "crochet/mpi/mpi_group.h"
 
 namespace crochet::inline v0::mpi {
@@ -35,6 +37,12 @@ void check_launcher(const GroupEnvironment& environment) {
                     environment.size, environment.launcher));
 }
 
+std::shared_ptr<Group> group_of(MPI_Comm communicator, const JoinOptions& options, bool finalizes) {
+  return std::make_shared<MpiGroup>(
+      std::make_shared<MpiGroup::Communicator>(communicator, options.timeout_secs),
+      options.timeout_secs, finalizes);
+}
+
 }  // namespace
 
 std::shared_ptr<Group> join(int argc, char** argv, const JoinOptions& options) {
@@ -42,11 +50,24 @@ std::shared_ptr<Group> join(int argc, char** argv, const JoinOptions& options) {
   const bool is_own = initialize(argc, argv);
   try {
     check_launcher(environment);
-    return std::make_shared<MpiGroup>(options.timeout_secs, is_own);
+    return group_of(MPI_COMM_WORLD, options, is_own);
   } catch (...) {
     if (is_own) MPI_Finalize();
     throw;
   }
+}
+
+std::shared_ptr<Group> join(MPI_Comm communicator, const JoinOptions& options) {
+  int flag = 0;
+  MPI_Initialized(&flag);
+  if (flag == 0)
+    throw FailedPreconditionError(
+        "mpi::join: MPI is not initialised, as it must be for a communicator of the program's own");
+  if (communicator == MPI_COMM_NULL)
+    throw InvalidArgumentError("mpi::join: the communicator is MPI_COMM_NULL");
+  MPI_Finalized(&flag);
+  if (flag != 0) throw FailedPreconditionError("mpi::join: MPI is already finalized");
+  return group_of(communicator, options, false);
 }
 
 }  // namespace crochet::inline v0::mpi

@@ -25,12 +25,12 @@ struct JoinOptions {
 // with the group, once all ranks have come to its end, but not if the group is lost or is destroyed
 // by an exception: the other ranks might never arrive. mpirun ends the job in that case.
 //
-// The group has a communicator of its own, on which errors are returned. Rank 0 receives from each
-// rank by itself, so that it can name the missing ones. MPI itself does not report who is lost, so
-// that each rank has a connection of TCP to rank 0, too: a rank that is killed is noticed by the
-// others as docs/distributed.md says, unless mpirun ends the job first, which it does unless it was
-// called with --enable-recovery. Where there can be no such connection, a warning says so, and a
-// rank that is lost is noticed when the limit is over.
+// The group has a communicator of its own, on which errors are returned. Ranks that have waited for
+// some time inform rank 0, so that it can name the missing ones. MPI itself does not report who is
+// lost, so that each rank has a connection of TCP to rank 0, too: a rank that is killed is noticed
+// by the others as docs/distributed.md says, unless mpirun ends the job first, which it does unless
+// it was called with --enable-recovery. Where there can be no such connection, a warning says so,
+// and a rank that is lost is noticed when the limit is over.
 //
 // Throws: UnavailableError for an error of MPI; DeadlineExceededError if not all ranks join in
 // time; FailedPreconditionError if MPI is finalized, or knows one process where the environment has

@@ -3,11 +3,10 @@
 #include "crochet/mpi/mpi_group.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <memory>
-#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,20 +18,11 @@
 #include "crochet/base/log.h"
 #include "crochet/group/meet.h"
 #include "crochet/group/message_bytes.h"
+#include "crochet/mpi/communicator.h"
+#include "crochet/mpi/transfers.h"
 
 namespace crochet::inline v0::mpi {
 namespace {
-
-// The first part of each message, with the length of all of it: the receiver knows no length
-// before.
-constexpr size_t kBlockBytes = 1024;
-constexpr size_t kLengthBytes = sizeof(int64_t);
-constexpr size_t kFirstBytes = kBlockBytes - kLengthBytes;
-
-constexpr int kMessageTag = 1;
-constexpr int kAnswerTag = 2;
-// Added for what does not fit into the block.
-constexpr int kRestTag = 10;
 
 // For telling the others of a failure.
 constexpr double kFailureSecs = 1;
@@ -40,14 +30,6 @@ constexpr double kFailureSecs = 1;
 constexpr double kConnectSecs = 10;
 // A rank that has waited for so long is notified for whom.
 constexpr double kReportSecs = 0.5;
-
-void check(int result, const char* call) {
-  if (result == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text = {};
-  int length = 0;
-  MPI_Error_string(result, text.data(), &length);
-  throw UnavailableError(fmt::format("{}: {}", call, text.data()));
-}
 
 // Pauses between two looks at what is under way: short ones first, since most messages take
 // microseconds, then longer ones, which leave the processor to others.
@@ -70,116 +52,25 @@ class BackOff {
   Clock::Duration pause_ = std::chrono::microseconds(20);
 };
 
-int world_rank() {
+int rank_in(MPI_Comm comm) {
   int rank = 0;
-  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   return rank;
 }
 
-int world_size() {
+int size_of(MPI_Comm comm) {
   int size = 0;
-  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   return size;
 }
 
-// One operation of MPI and its memory. If it is not complete at the end, the memory is left to MPI,
-// which may still use it.
-class Operation {
- public:
-  explicit Operation(size_t length) : bytes_(new char[length]), length_(length) {}
-  ~Operation() {
-    if (request_ != MPI_REQUEST_NULL) static_cast<void>(bytes_.release());
-  }
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+// Not negative.
+int64_t hash_of(std::string_view call) {
+  return static_cast<int64_t>(internal::message_hash(call) >> 1);
+}
 
-  std::span<char> bytes() { return {bytes_.get(), length_}; }
-  void send(MPI_Comm comm, int rank, int tag) {
-    check(MPI_Isend(bytes_.get(), static_cast<int>(length_), MPI_BYTE, rank, tag, comm, &request_),
-          "MPI_Isend");
-  }
-  void receive(MPI_Comm comm, int rank, int tag) {
-    check(MPI_Irecv(bytes_.get(), static_cast<int>(length_), MPI_BYTE, rank, tag, comm, &request_),
-          "MPI_Irecv");
-  }
-  bool is_done() {
-    int done = 1;
-    if (request_ != MPI_REQUEST_NULL)
-      check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    return done != 0;
-  }
-
- private:
-  std::unique_ptr<char[]> bytes_;
-  size_t length_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
-};
-
-// A message that is being sent.
-class Sending {
- public:
-  Sending(MPI_Comm comm, int rank, int tag, std::string_view message) {
-    const std::string_view first = message.substr(0, kFirstBytes);
-    const std::string block =
-        internal::MessageWriter().number(static_cast<int64_t>(message.size())).rest(first).take();
-    start(block, comm, rank, tag);
-    if (message.size() > first.size())
-      start(message.substr(first.size()), comm, rank, tag + kRestTag);
-  }
-
-  bool is_done() {
-    return std::ranges::all_of(operations_, [](const auto& each) { return each->is_done(); });
-  }
-
- private:
-  void start(std::string_view bytes, MPI_Comm comm, int rank, int tag) {
-    operations_.push_back(std::make_unique<Operation>(bytes.size()));
-    std::ranges::copy(bytes, operations_.back()->bytes().begin());
-    operations_.back()->send(comm, rank, tag);
-  }
-
-  std::vector<std::unique_ptr<Operation>> operations_;
-};
-
-// A message that is being received.
-class Receiving {
- public:
-  Receiving(MPI_Comm comm, int rank, int tag)
-      : comm_(comm), rank_(rank), tag_(tag), block_(std::make_unique<Operation>(kBlockBytes)) {
-    block_->receive(comm, rank, tag);
-  }
-
-  // Must be called until it is true.
-  bool is_done() {
-    if (block_ && block_->is_done()) {
-      internal::MessageReader reader({block_->bytes().data(), kBlockBytes});
-      const auto length = static_cast<size_t>(reader.number());
-      message_ = reader.rest().substr(0, length);
-      block_.reset();
-      if (length > message_.size()) {
-        rest_ = std::make_unique<Operation>(length - message_.size());
-        rest_->receive(comm_, rank_, tag_ + kRestTag);
-      }
-    }
-    if (rest_ && rest_->is_done()) {
-      message_.append(rest_->bytes().data(), rest_->bytes().size());
-      rest_.reset();
-    }
-    return !block_ && !rest_;
-  }
-  // Requires: is_done().
-  std::string take() { return std::move(message_); }
-
- private:
-  MPI_Comm comm_;
-  int rank_;
-  int tag_;
-  std::unique_ptr<Operation> block_;  // Until it is received.
-  std::unique_ptr<Operation> rest_;
-  std::string message_;
-};
-
-void wait_for_all(MPI_Request& request, WaitLimit& limit, Clock& clock, const char* activity) {
+void wait_for_all(MPI_Request& request, int rank, WaitLimit& limit, Clock& clock,
+                  const char* activity) {
   BackOff back_off(clock);
   while (true) {
     int done = 0;
@@ -187,7 +78,7 @@ void wait_for_all(MPI_Request& request, WaitLimit& limit, Clock& clock, const ch
     if (done != 0) return;
     if (limit.is_over())
       throw DeadlineExceededError(
-          fmt::format("mpi::join: rank {} waited {:.4g} s for the other ranks: {}", world_rank(),
+          fmt::format("mpi::join: rank {} waited {:.4g} s for the other ranks: {}", rank,
                       limit.waited_secs(), activity));
     back_off.pause();
   }
@@ -195,50 +86,39 @@ void wait_for_all(MPI_Request& request, WaitLimit& limit, Clock& clock, const ch
 
 }  // namespace
 
-class MpiGroup::Communicator {
- public:
-  Communicator(WaitLimit& limit, Clock& clock) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request), "MPI_Comm_idup");
-    wait_for_all(request, limit, clock, "not all of them have joined");
-    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  }
-  // Waits for the other ranks, so it is not for a destructor.
-  void free() { check(MPI_Comm_free(&comm_), "MPI_Comm_free"); }
+MpiGroup::Communicator::Communicator(MPI_Comm original, double timeout_secs) {
+  WaitLimit limit(Clock::real(), timeout_secs);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Comm_idup(original, &comm_, &request), "MPI_Comm_idup");
+  wait_for_all(request, rank_in(original), limit, Clock::real(), "not all of them have joined");
+  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
 
-  MPI_Comm get() const { return comm_; }
+void MpiGroup::Communicator::free() { check(MPI_Comm_free(&comm_), "MPI_Comm_free"); }
 
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
-MpiGroup::MpiGroup(double timeout_secs, bool finalizes)
-    : Group({.rank = world_rank(),
-             .size = world_size(),
+MpiGroup::MpiGroup(std::shared_ptr<Communicator> communicator, double timeout_secs, bool finalizes)
+    : Group({.rank = rank_in(communicator->get()),
+             .size = size_of(communicator->get()),
              .name = "mpi",
              .timeout_secs = timeout_secs}),
-      communicator_([timeout_secs] {
-        WaitLimit limit(Clock::real(), timeout_secs);
-        return std::make_shared<Communicator>(limit, Clock::real());
-      }()),
+      communicator_(std::move(communicator)),
       finalizes_(finalizes),
       num_exceptions_(std::uncaught_exceptions()) {
+  if (is_chief()) inbox_ = std::make_unique<Inbox>(communicator_->get(), size());
   if (size() > 1) start_watch();
 }
 
-// The first message of rank 0, which is that of no call.
+// The first broadcast, which is that of no call.
 std::string MpiGroup::share(const std::string& message) {
   WaitLimit limit(clock(), timeout_secs());
   if (is_chief()) {
-    if (const std::vector<int> silent = answer_all(0, message, limit); !silent.empty())
-      throw silent_error(0, silent, limit);
+    answer_all(0, message, limit);
     return message;
   }
-  std::map<int, Receiving> receiving;
-  receiving.try_emplace(0, communicator_->get(), 0, kAnswerTag);
-  if (const std::vector<int> silent = wait_for(receiving, 0, limit); !silent.empty())
-    throw silent_error(0, silent, limit);
-  return receiving.at(0).take();
+  Broadcast broadcast(communicator_->get());
+  const auto is_done = [&] { return broadcast.is_done(); };
+  if (!wait_until(0, limit, is_done, [] {})) throw silent_error(0, {0}, limit);
+  return broadcast.take();
 }
 
 void MpiGroup::start_watch() {
@@ -280,6 +160,7 @@ MpiGroup::~MpiGroup() {
   try {
     barrier();  // What follows has no limit.
     if (watch_) watch_->tell(end);
+    if (inbox_) inbox_->close();
     communicator_->free();
     if (finalizes_) check(MPI_Finalize(), "MPI_Finalize");
   } catch (const Error& error) {
@@ -295,19 +176,15 @@ std::optional<std::string> MpiGroup::known_failure(int64_t number) const {
   return failure_answer(RankFailedError(loss->rank, loss->reason), loss->rank);
 }
 
-template <typename Transfer>
-std::vector<int> MpiGroup::wait_for(std::map<int, Transfer>& transfers, int64_t number,
-                                    WaitLimit& limit) {
+template <typename IsDone, typename IfSlow>
+bool MpiGroup::wait_until(int64_t number, WaitLimit& limit, IsDone is_done, IfSlow if_slow) {
   BackOff back_off(clock());
+  const double slow_secs = std::min(kReportSecs, timeout_secs() / 4);
   while (true) {
     const bool is_lost = watch_ && watch_->loss(number);
-    std::vector<int> waiting;
-    for (auto& [rank, transfer] : transfers)
-      if (!transfer.is_done()) waiting.push_back(rank);
-    if (waiting.empty() || is_lost || limit.is_over()) return waiting;
-    if (watch_ && is_chief() && number > 0 &&
-        limit.waited_secs() > std::min(kReportSecs, timeout_secs() / 4))
-      watch_->set_missing(number, waiting);
+    if (is_done()) return true;
+    if (is_lost || limit.is_over()) return false;
+    if (limit.waited_secs() > slow_secs) if_slow();
     back_off.pause();
   }
 }
@@ -321,56 +198,117 @@ DeadlineExceededError MpiGroup::silent_error(int64_t number, const std::vector<i
   return missing_error(number, silent, limit.waited_secs());
 }
 
-std::string MpiGroup::exchange(int64_t number, const std::string& message, WaitLimit& limit,
-                               const Combine& combine) {
-  if (is_chief()) return collect(number, message, limit, combine);
-  const Sending sending(communicator_->get(), 0, kMessageTag, message);
-  std::map<int, Receiving> answer;
-  answer.try_emplace(0, communicator_->get(), 0, kAnswerTag);
-  const std::vector<int> silent = wait_for(answer, number, limit);
-  if (silent.empty()) return answer.at(0).take();
+std::string MpiGroup::failure(int64_t number, const std::vector<int>& silent,
+                              const WaitLimit& limit) const {
   if (std::optional<std::string> lost = known_failure(number)) return *std::move(lost);
   throw silent_error(number, silent, limit);
 }
 
-std::string MpiGroup::collect(int64_t number, const std::string& message, WaitLimit& limit,
-                              const Combine& combine) {
-  std::map<int, Receiving> others;
-  for (int rank = 1; rank < size(); ++rank)
-    others.try_emplace(rank, communicator_->get(), rank, kMessageTag);
-  if (const std::vector<int> silent = wait_for(others, number, limit); !silent.empty()) {
-    if (std::optional<std::string> lost = known_failure(number)) return *std::move(lost);
-    throw silent_error(number, silent, limit);
+std::string MpiGroup::exchange(int64_t number, const std::string& message, WaitLimit& limit,
+                               const Combine& combine) {
+  return is_chief() ? decide(number, message, limit, combine) : ask(number, message, limit);
+}
+
+std::string MpiGroup::ask(int64_t number, const std::string& message, WaitLimit& limit) {
+  MPI_Comm comm = communicator_->get();
+  const MessageView view = view_of(message);
+  Reduction reduction(comm, hash_of(view.call), view.number.value_or(0));
+  std::optional<Sending> sending;
+  const auto send = [&] {
+    if (!sending) sending.emplace(comm, number, message);
+  };
+  if (!view.number && view.has_bytes && view.sender.value_or(rank()) == rank()) send();
+  while (true) {
+    Broadcast answer(comm);
+    const auto is_done = [&] {
+      const bool is_reduced = reduction.is_done();
+      const bool is_sent = !sending || sending->is_done();
+      return answer.is_done() && is_reduced && is_sent;
+    };
+    if (!wait_until(number, limit, is_done, send)) return failure(number, {0}, limit);
+    if (!answer.is_order()) return answer.take();
+    send();
   }
+}
+
+std::string MpiGroup::decide(int64_t number, const std::string& message, WaitLimit& limit,
+                             const Combine& combine) {
+  MPI_Comm comm = communicator_->get();
+  const MessageView view = view_of(message);
+  Reduction reduction(comm, hash_of(view.call), view.number.value_or(0));
+  is_answer_due_ = true;
+  std::vector<int> others;
+  for (int rank = 1; rank < size(); ++rank) others.push_back(rank);
+  std::vector<int> silent = others;
+  const auto look_who_is_here = [&] {
+    std::erase_if(silent, [&](int rank) { return inbox_->has(rank, number); });
+    if (watch_) watch_->set_missing(number, silent);
+  };
+  if (!wait_until(
+          number, limit, [&] { return reduction.is_done(); }, look_who_is_here)) {
+    look_who_is_here();
+    return failure(number, silent, limit);
+  }
+  std::vector<int> senders = others;
+  if (!reduction.is_same_call()) {
+    Broadcast order(comm, Broadcast::Order());
+    const auto is_sent = [&] { return order.is_done(); };
+    if (!wait_until(number, limit, is_sent, [] {})) return failure(number, others, limit);
+  } else if (view.number || !view.has_bytes) {
+    senders.clear();
+  } else if (view.sender) {
+    std::erase_if(senders, [&](int rank) { return rank != *view.sender; });
+  }
+  const std::string largest =
+      view.number ? internal::MessageWriter().number(reduction.number()).take() : "";
+  std::vector<std::string> messages(static_cast<size_t>(size()), message_like(view, largest));
+  messages.front() = message;
+  if (std::optional<std::string> failure = collect(number, senders, messages, limit))
+    return *std::move(failure);
   if (watch_) watch_->set_answered(number);
-  std::vector<std::string> messages = {message};
-  for (auto& [rank, other] : others) messages.push_back(other.take());
   std::string answer = combine(messages);
-  if (const std::vector<int> silent = answer_all(number + 1, answer, limit);
-      !silent.empty() && !known_failure(number + 1))
-    throw silent_error(number, silent, limit);
+  is_answer_due_ = false;
+  answer_all(number + 1, answer, limit);
   return answer;
 }
 
-// A rank that is lost before call `number` needs no answer.
-std::vector<int> MpiGroup::answer_all(int64_t number, const std::string& answer, WaitLimit& limit) {
-  std::map<int, Sending> answers;
-  for (int rank = 1; rank < size(); ++rank)
-    answers.try_emplace(rank, communicator_->get(), rank, kAnswerTag, answer);
-  return wait_for(answers, number, limit);
+std::optional<std::string> MpiGroup::collect(int64_t number, const std::vector<int>& senders,
+                                             std::vector<std::string>& messages, WaitLimit& limit) {
+  std::vector<int> silent = senders;
+  const auto is_done = [&] {
+    std::erase_if(silent, [&](int rank) {
+      if (!inbox_->has(rank, number)) return false;
+      messages[static_cast<size_t>(rank)] = inbox_->take(rank);
+      return true;
+    });
+    return silent.empty();
+  };
+  const auto report = [&] {
+    if (watch_) watch_->set_missing(number, silent);
+  };
+  if (wait_until(number, limit, is_done, report)) return std::nullopt;
+  return failure(number, silent, limit);
+}
+
+void MpiGroup::answer_all(int64_t number, const std::string& answer, WaitLimit& limit) {
+  Broadcast broadcast(communicator_->get(), answer);
+  const auto is_done = [&] { return broadcast.is_done(); };
+  wait_until(number, limit, is_done, [] {});  // If it fails, the next call finds out.
 }
 
 void MpiGroup::send_failure(int64_t number, const std::string& message, const std::string& answer) {
   if (watch_)
     watch_->tell({.from_call = number, .rank = rank(), .reason = "left", .answer = answer});
+  // In case that there is no watch, as in a call that is like no other.
+  MPI_Comm comm = communicator_->get();
   WaitLimit limit(clock(), kFailureSecs);
-  if (is_chief()) {
-    answer_all(std::numeric_limits<int64_t>::min(), answer, limit);
-    return;
-  }
-  std::map<int, Sending> sending;
-  sending.try_emplace(0, communicator_->get(), 0, kMessageTag, message);
-  wait_for(sending, std::numeric_limits<int64_t>::min(), limit);
+  if (is_chief() && is_answer_due_)
+    return answer_all(std::numeric_limits<int64_t>::min(), answer, limit);
+  Reduction reduction(comm, hash_of("failure"), 0);
+  if (is_chief()) return answer_all(std::numeric_limits<int64_t>::min(), answer, limit);
+  Sending sending(comm, number, message);
+  const auto is_done = [&] { return sending.is_done() && reduction.is_done(); };
+  wait_until(std::numeric_limits<int64_t>::min(), limit, is_done, [] {});
 }
 
 }  // namespace crochet::inline v0::mpi

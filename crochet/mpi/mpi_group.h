@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,42 +12,59 @@
 
 namespace crochet::inline v0::mpi {
 
-// The group of the processes of MPI_COMM_WORLD, in a communicator of its own.
+class Inbox;
+
+// The group of the processes of an MPI communicator, in a communicator of its own.
 //
-// Rank 0 receives the messages of the others and sends them an answer, without collective
-// operations: these cannot tell who is missing, and cannot be cancelled. A RankWatch notices who is
-// lost, which MPI does not.
+// Each call is a reduction to rank 0, by which this learns that all make the same call, and the
+// largest number; then the messages of those whose bytes count; then a broadcast of the answer.
+// One rank decides on the outcome, so that it is the same in all, which it would not be with
+// MPI_Iallreduce: one rank could be late there where another is not. A reduction does not say who
+// is missing: so ranks that have waited for some time send rank 0 their messages, whatever the
+// call. No wait is one of MPI's, which has no limits and cannot be cancelled. A RankWatch notices
+// who is lost, which MPI does not.
 class MpiGroup final : public Group {
  public:
+  // A copy of the caller's communicator, as MPI_Comm_idup makes it.
+  class Communicator;
+
   // `finalizes` says whether the end of the group is the end of MPI. Requires: MPI is initialised;
   // all processes make this call. Throws: UnavailableError; DeadlineExceededError if they do not.
-  MpiGroup(double timeout_secs, bool finalizes);
+  MpiGroup(std::shared_ptr<Communicator> communicator, double timeout_secs, bool finalizes);
   ~MpiGroup() override;
 
  private:
-  class Communicator;
-
   std::string exchange(int64_t number, const std::string& message, WaitLimit& limit,
                        const Combine& combine) override;
   std::optional<std::string> known_failure(int64_t number) const override;
   void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
 
-  std::string collect(int64_t number, const std::string& message, WaitLimit& limit,
-                      const Combine& combine);
-  // Returns the ranks that have not received it when the limit is over.
-  std::vector<int> answer_all(int64_t number, const std::string& answer, WaitLimit& limit);
+  // exchange() in rank 0, and in the others.
+  std::string decide(int64_t number, const std::string& message, WaitLimit& limit,
+                     const Combine& combine);
+  std::string ask(int64_t number, const std::string& message, WaitLimit& limit);
+  // The messages of `senders`, by rank. Throws, or returns what is known of a failure.
+  std::optional<std::string> collect(int64_t number, const std::vector<int>& senders,
+                                     std::vector<std::string>& messages, WaitLimit& limit);
+  // In rank 0. Does not wait for ranks that are lost before call `number`.
+  void answer_all(int64_t number, const std::string& answer, WaitLimit& limit);
   // Returns rank 0's message in every rank.
   std::string share(const std::string& message);
   void start_watch();
-  // Waits for transfers with these ranks. Returns those whose transfers are not done when the limit
-  // is over, or a rank is lost without which this call cannot be made.
-  template <typename Transfer>
-  std::vector<int> wait_for(std::map<int, Transfer>& transfers, int64_t number, WaitLimit& limit);
+  // Waits until `is_done` returns true. Returns false if the limit is over before, or a rank is
+  // lost without which this call cannot be made. Calls `if_slow` at intervals once it has waited
+  // for some time.
+  template <typename IsDone, typename IfSlow>
+  bool wait_until(int64_t number, WaitLimit& limit, IsDone is_done, IfSlow if_slow);
+  // What is known of a failure; throws the error of an expired limit if nothing is.
+  std::string failure(int64_t number, const std::vector<int>& silent, const WaitLimit& limit) const;
   DeadlineExceededError silent_error(int64_t number, const std::vector<int>& silent,
                                      const WaitLimit& limit) const;
 
   std::unique_ptr<internal::RankWatch> watch_;  // Null if rank 0 cannot be reached by TCP.
   const std::shared_ptr<Communicator> communicator_;
+  std::unique_ptr<Inbox> inbox_;  // In rank 0.
+  bool is_answer_due_ = false;    // In rank 0: a call has begun, and has no answer yet.
   const bool finalizes_;
   const ProcessOwner owner_;
   const int num_exceptions_;  // In flight when the group was made.

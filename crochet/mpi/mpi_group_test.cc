@@ -4,9 +4,16 @@
 // Each process that mpirun starts runs all tests, as one rank.
 #include "crochet/mpi/mpi_group.h"
 
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include <mpi.h>
 
 #include "crochet/mpi/join.h"
+#include "crochet/mpi/join_communicator.h"
 #include "crochet/testing/group_contract.h"
 
 namespace crochet::mpi {
@@ -60,6 +67,43 @@ TEST(MpiGroupTest, SeveralGroupsDoNotMix) {
   for (int64_t i = 0; i < 20; ++i) {
     EXPECT_EQ(first->all_max(i), i);
     EXPECT_EQ(second->all_max(-i), -i);
+  }
+}
+
+// Each half of the ranks is a group of its own.
+TEST(MpiGroupTest, TakesACommunicatorOfTheProgram) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm half = MPI_COMM_NULL;
+  // In the opposite order.
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, size - rank, &half);
+  {
+    const std::shared_ptr<Group> group = join(half);
+    EXPECT_EQ(group->size(), (size + 1 - rank % 2) / 2);
+    int rank_of_half = 0;
+    MPI_Comm_rank(half, &rank_of_half);
+    EXPECT_EQ(group->rank(), rank_of_half);
+    int largest = rank;  // Of this half.
+    while (largest + 2 < size) largest += 2;
+    EXPECT_EQ(group->all_max(rank), largest);
+    EXPECT_EQ(group->broadcast(std::to_string(rank)), std::to_string(largest));
+  }
+  MPI_Comm_free(&half);
+  EXPECT_THROW(join(MPI_COMM_NULL), InvalidArgumentError);
+}
+
+// A rank that is slow is waited for by messages as well, which a later call must not take.
+TEST(MpiGroupTest, MessagesOfASlowCallAreDropped) {
+  const std::shared_ptr<Group> group = join(0, nullptr, {.timeout_secs = 600});
+  for (const int slow : {0, group->size() - 1}) {
+    if (group->rank() == slow) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    EXPECT_EQ(group->all_max(group->rank()), group->size() - 1);
+    EXPECT_EQ(group->broadcast(std::to_string(group->rank())), "0");
+    const std::vector<std::string> all = group->all_gather(std::to_string(group->rank()));
+    for (int rank = 0; rank < group->size(); ++rank)
+      EXPECT_EQ(all[static_cast<size_t>(rank)], std::to_string(rank));
   }
 }
 

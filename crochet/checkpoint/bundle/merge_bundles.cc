@@ -66,6 +66,7 @@ class Merge {
           add_rows(input, name, entry);
         else
           add(input, name, entry);
+    for (const auto& [name, origins] : origins_) check_overlap(name, origins);
     for (const auto& [name, parts] : rows_) join_rows(name, parts, inputs.size());
     // Even the header of a bundle without data has one file.
     header_.num_shards = std::max(1, static_cast<int>(sources_.size()));
@@ -99,6 +100,7 @@ class Merge {
     if (entry.slices.empty()) entry.shard = numbers_.at({&input, entry.shard});
     const auto [known, is_new] = entries_.try_emplace(name, entry);
     if (!is_new) add_slices(input, name, known->second, entry);
+    if (!entry.slices.empty()) origins_[name].resize(known->second.slices.size(), &input);
   }
 
   void add_rows(const Input& input, const std::string& name, StoredTensor entry) {
@@ -165,15 +167,25 @@ class Merge {
       throw InvalidArgumentError(
           fmt::format("{}: \"{}\" is {} {} in {} and {} {} in an earlier input", output_, name,
                       from.dtype, from.shape, input.prefix, to.dtype, to.shape));
-    for (const TensorSlice& slice : from.slices) {
-      for (const TensorSlice& other : to.slices)
-        if (internal::overlap(internal::resolved(slice, to.shape),
-                              internal::resolved(other, to.shape)))
-          throw InvalidArgumentError(
-              fmt::format("{}: slice {} of \"{}\" in {} overlaps {} in an earlier input", output_,
-                          to_string(slice), name, input.prefix, to_string(other)));
-      to.slices.push_back(slice);
-    }
+    std::ranges::copy(from.slices, std::back_inserter(to.slices));
+  }
+
+  // `origins` are the inputs of the slices, in their order.
+  void check_overlap(const std::string& name, const std::vector<const Input*>& origins) const {
+    const StoredTensor& entry = entries_.at(name);
+    std::vector<TensorSlice> slices;
+    for (const TensorSlice& slice : entry.slices)
+      slices.push_back(internal::resolved(slice, entry.shape));
+    const internal::SliceCover cover = internal::cover_of(slices);
+    if (cover.is_entangled)
+      throw InvalidArgumentError(
+          fmt::format("{}: the {} slices of \"{}\" are too entangled to compare", output_,
+                      slices.size(), name));
+    if (!cover.overlap) return;
+    const auto& [i, j] = *cover.overlap;
+    throw InvalidArgumentError(fmt::format(
+        "{}: slice {} of \"{}\" in {} overlaps {} in {}", output_, to_string(entry.slices[j]), name,
+        origins[j]->prefix, to_string(entry.slices[i]), origins[i]->prefix));
   }
 
   const std::string output_;
@@ -182,6 +194,7 @@ class Merge {
   std::vector<std::string> sources_;
   std::map<std::string, std::vector<StoredTensor>> rows_;  // By name, in the order of the inputs.
   std::map<std::string, StoredTensor> entries_;
+  std::map<std::string, std::vector<const Input*>> origins_;  // Of slices, in their order.
 };
 
 void check_data(FileSystem& files, const Merge& merge) {

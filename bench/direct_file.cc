@@ -35,6 +35,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
+#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/crochet.h"
 #include "crochet/io/posix_file_system.h"
 
@@ -116,7 +117,7 @@ void write_checkpoint(FileSystem& files, const std::string& prefix, const Snapsh
   Saver saver(
       {.num_shards = num_shards, .share_unchanged = false, .max_to_keep = 1, .files = &files});
   SavePromise promise(prefix, -1, Clock::real());
-  saver.write(snapshot, promise);
+  internal::SaverAccess::write(saver, snapshot, promise);
 }
 
 class Rounds {

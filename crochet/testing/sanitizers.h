@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace crochet {
 
 // True in a program built with that sanitizer. GCC defines macros, clang has features.
@@ -22,6 +24,10 @@ inline constexpr bool kHasThreadSanitizer = true;
 #else
 inline constexpr bool kHasThreadSanitizer = false;
 #endif
+
+// A test that tries each operation in turn tries each n-th one under ThreadSanitizer, which is
+// twenty times as slow. A prime, so that it meets all kinds of operations.
+inline constexpr int64_t kOperationStride = kHasThreadSanitizer ? 7 : 1;
 
 #undef CROCHET_HAS_FEATURE
 

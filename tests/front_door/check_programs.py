@@ -7,6 +7,7 @@ prints on standard output, exactly with those of a run that was not interrupted.
     check_programs.py NAME PROGRAM
 """
 import json
+import os
 import pathlib
 import re
 import signal
@@ -17,7 +18,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
-LIMIT_SECS = 120
+LIMIT_SECS = float(os.environ.get("CROCHET_LIMIT_SECS", 120))
 NAME = sys.argv[1]
 PROGRAM = str(pathlib.Path(sys.argv[2]).resolve())
 

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/testing/attack_count.h"
 #include "crochet/testing/fault_life.h"
+#include "crochet/testing/sanitizers.h"
 
 namespace crochet {
 namespace {
@@ -29,7 +30,7 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
   void live_through_all(const std::function<void(FailingFileSystem&, int64_t n)>& fail,
                         const std::function<void(const FaultLife&)>& after_life = {}) {
     const auto start = FaultLife(GetParam()).disk_after_a_good_life();
-    for (int64_t n = 0;; ++n) {
+    for (int64_t n = 0;; n += kOperationStride) {
       SCOPED_TRACE(fmt::format("call {}", n));
       const auto disk = start->after_power_cut();
       FailingFileSystem files(*disk);

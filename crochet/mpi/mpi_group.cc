@@ -206,62 +206,58 @@ std::string MpiGroup::failure(int64_t number, const std::vector<int>& silent,
 
 std::string MpiGroup::exchange(int64_t number, const std::string& message, WaitLimit& limit,
                                const Combine& combine) {
-  return is_chief() ? decide(number, message, limit, combine) : ask(number, message, limit);
-}
-
-std::string MpiGroup::ask(int64_t number, const std::string& message, WaitLimit& limit) {
   MPI_Comm comm = communicator_->get();
   const MessageView view = view_of(message);
   Reduction reduction(comm, hash_of(view.call), view.number.value_or(0));
   std::optional<Sending> sending;
   const auto send = [&] {
-    if (!sending) sending.emplace(comm, number, message);
+    if (!is_chief() && !sending) sending.emplace(comm, number, message);
   };
-  if (!view.number && view.has_bytes && view.sender.value_or(rank()) == rank()) send();
-  while (true) {
-    Broadcast answer(comm);
-    const auto is_done = [&] {
-      const bool is_reduced = reduction.is_done();
-      const bool is_sent = !sending || sending->is_done();
-      return answer.is_done() && is_reduced && is_sent;
-    };
-    if (!wait_until(number, limit, is_done, send)) return failure(number, {0}, limit);
-    if (!answer.is_order()) return answer.take();
+  std::vector<int> silent = others();
+  const auto report = [&] {
     send();
-  }
-}
-
-std::string MpiGroup::decide(int64_t number, const std::string& message, WaitLimit& limit,
-                             const Combine& combine) {
-  MPI_Comm comm = communicator_->get();
-  const MessageView view = view_of(message);
-  Reduction reduction(comm, hash_of(view.call), view.number.value_or(0));
-  is_answer_due_ = true;
-  std::vector<int> others;
-  for (int rank = 1; rank < size(); ++rank) others.push_back(rank);
-  std::vector<int> silent = others;
-  const auto look_who_is_here = [&] {
+    if (!is_chief()) return;
     std::erase_if(silent, [&](int rank) { return inbox_->has(rank, number); });
     if (watch_) watch_->set_missing(number, silent);
   };
-  if (!wait_until(
-          number, limit, [&] { return reduction.is_done(); }, look_who_is_here)) {
-    look_who_is_here();
+  const auto is_reduced = [&] { return reduction.is_done(); };
+  if (!wait_until(number, limit, is_reduced, report)) {
+    report();
     return failure(number, silent, limit);
   }
-  std::vector<int> senders = others;
-  if (!reduction.is_same_call()) {
-    Broadcast order(comm, Broadcast::Order());
-    const auto is_sent = [&] { return order.is_done(); };
-    if (!wait_until(number, limit, is_sent, [] {})) return failure(number, others, limit);
-  } else if (view.number || !view.has_bytes) {
-    senders.clear();
-  } else if (view.sender) {
-    std::erase_if(senders, [&](int rank) { return rank != *view.sender; });
+  const bool is_same = reduction.is_same_call();
+  if (is_same && (view.number || !view.has_bytes)) {
+    if (watch_ && is_chief()) watch_->set_answered(number);
+    const std::string largest =
+        view.number ? internal::MessageWriter().number(reduction.number()).take() : "";
+    return combine({message_like(view, largest)});
   }
-  const std::string largest =
-      view.number ? internal::MessageWriter().number(reduction.number()).take() : "";
-  std::vector<std::string> messages(static_cast<size_t>(size()), message_like(view, largest));
+  if (is_chief()) return decide(number, message, is_same, limit, combine);
+  if (!is_same || view.sender.value_or(rank()) == rank()) send();
+  Broadcast answer(comm);
+  const auto is_done = [&] {
+    const bool is_sent = !sending || sending->is_done();
+    return answer.is_done() && is_sent;
+  };
+  if (!wait_until(number, limit, is_done, [] {})) return failure(number, {0}, limit);
+  return answer.take();
+}
+
+std::vector<int> MpiGroup::others() const {
+  if (!is_chief()) return {0};
+  std::vector<int> others;
+  for (int rank = 1; rank < size(); ++rank) others.push_back(rank);
+  return others;
+}
+
+std::string MpiGroup::decide(int64_t number, const std::string& message, bool is_same,
+                             WaitLimit& limit, const Combine& combine) {
+  is_answer_due_ = true;
+  const MessageView view = view_of(message);
+  std::vector<int> senders = others();
+  if (is_same && view.sender)
+    std::erase_if(senders, [&](int rank) { return rank != *view.sender; });
+  std::vector<std::string> messages(static_cast<size_t>(size()), message_like(view, ""));
   messages.front() = message;
   if (std::optional<std::string> failure = collect(number, senders, messages, limit))
     return *std::move(failure);

@@ -16,13 +16,11 @@ class Inbox;
 
 // The group of the processes of an MPI communicator, in a communicator of its own.
 //
-// Each call is a reduction to rank 0, by which this learns that all make the same call, and the
-// largest number; then the messages of those whose bytes count; then a broadcast of the answer.
-// One rank decides on the outcome, so that it is the same in all, which it would not be with
-// MPI_Iallreduce: one rank could be late there where another is not. A reduction does not say who
-// is missing: so ranks that have waited for some time send rank 0 their messages, whatever the
-// call. No wait is one of MPI's, which has no limits and cannot be cancelled. A RankWatch notices
-// who is lost, which MPI does not.
+// Each call begins with a reduction, by which all learn whether they make the same call, and the
+// largest number: in most calls that is all. In the others, those whose bytes count send them to
+// rank 0, which broadcasts an answer. A reduction does not say who is missing: so ranks that have
+// waited for some time send rank 0 their messages, whatever the call. No wait is one of MPI's,
+// which has no limits and cannot be cancelled. A RankWatch notices who is lost, which MPI does not.
 class MpiGroup final : public Group {
  public:
   // A copy of the caller's communicator, as MPI_Comm_idup makes it.
@@ -39,10 +37,11 @@ class MpiGroup final : public Group {
   std::optional<std::string> known_failure(int64_t number) const override;
   void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
 
-  // exchange() in rank 0, and in the others.
-  std::string decide(int64_t number, const std::string& message, WaitLimit& limit,
+  // The rest of exchange() in rank 0, where there are bytes, or different calls.
+  std::string decide(int64_t number, const std::string& message, bool is_same, WaitLimit& limit,
                      const Combine& combine);
-  std::string ask(int64_t number, const std::string& message, WaitLimit& limit);
+  // The ranks that this one waits for.
+  std::vector<int> others() const;
   // The messages of `senders`, by rank. Throws, or returns what is known of a failure.
   std::optional<std::string> collect(int64_t number, const std::vector<int>& senders,
                                      std::vector<std::string>& messages, WaitLimit& limit);
@@ -64,7 +63,7 @@ class MpiGroup final : public Group {
   std::unique_ptr<internal::RankWatch> watch_;  // Null if rank 0 cannot be reached by TCP.
   const std::shared_ptr<Communicator> communicator_;
   std::unique_ptr<Inbox> inbox_;  // In rank 0.
-  bool is_answer_due_ = false;    // In rank 0: a call has begun, and has no answer yet.
+  bool is_answer_due_ = false;    // In rank 0: the others wait for its answer.
   const bool finalizes_;
   const ProcessOwner owner_;
   const int num_exceptions_;  // In flight when the group was made.

@@ -20,9 +20,6 @@ using internal::MessageWriter;
 // length before.
 constexpr size_t kBlockBytes = 1024;
 constexpr size_t kFirstBytes = kBlockBytes - sizeof(int64_t);
-// Instead of the length of an answer: every rank shall send its message, and wait for another
-// answer.
-constexpr int64_t kSendAll = -1;
 
 constexpr int kMessageTag = 1;
 // Of what does not fit into the block.
@@ -63,10 +60,10 @@ void check(int result, const char* call) {
 Reduction::Reduction(MPI_Comm comm, int64_t call, int64_t number)
     : request_(std::make_unique<Numbers>(Numbers{{call, ~call, number}, {}})) {
   Numbers& numbers = request_.memory();
-  check(
-      MPI_Ireduce(numbers.own.data(), numbers.largest.data(), static_cast<int>(numbers.own.size()),
-                  MPI_INT64_T, MPI_MAX, 0, comm, request_.get()),
-      "MPI_Ireduce");
+  check(MPI_Iallreduce(numbers.own.data(), numbers.largest.data(),
+                       static_cast<int>(numbers.own.size()), MPI_INT64_T, MPI_MAX, comm,
+                       request_.get()),
+        "MPI_Iallreduce");
 }
 
 Broadcast::Broadcast(MPI_Comm comm) : comm_(comm), is_length_known_(false) {
@@ -76,10 +73,6 @@ Broadcast::Broadcast(MPI_Comm comm) : comm_(comm), is_length_known_(false) {
 Broadcast::Broadcast(MPI_Comm comm, std::string_view answer) : comm_(comm), is_length_known_(true) {
   start(first_block(answer), kBlockBytes);
   if (answer.size() > kFirstBytes) start(answer.substr(kFirstBytes), answer.size() - kFirstBytes);
-}
-
-Broadcast::Broadcast(MPI_Comm comm, Order) : comm_(comm), is_length_known_(true) {
-  start(MessageWriter().number(kSendAll).take(), kBlockBytes);
 }
 
 void Broadcast::start(std::string_view bytes, size_t length) {
@@ -93,13 +86,11 @@ void Broadcast::start(std::string_view bytes, size_t length) {
 bool Broadcast::is_done() {
   if (!are_done(requests_)) return false;
   if (std::exchange(is_length_known_, true)) return true;
-  length_ = MessageReader(text_in(*requests_.front())).number();
-  if (length_ <= static_cast<int64_t>(kFirstBytes)) return true;
-  start("", static_cast<size_t>(length_) - kFirstBytes);
+  const auto length = static_cast<size_t>(MessageReader(text_in(*requests_.front())).number());
+  if (length <= kFirstBytes) return true;
+  start("", length - kFirstBytes);
   return requests_.back()->is_done();
 }
-
-bool Broadcast::is_order() const { return length_ == kSendAll; }
 
 std::string Broadcast::take() const {
   MessageReader reader(text_in(*requests_.front()));

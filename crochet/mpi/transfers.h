@@ -54,14 +54,14 @@ class Request {
 };
 using BytesRequest = Request<std::vector<char>>;
 
-// What rank 0 learns of a call at once: whether all make the same one, and the largest number.
+// What each rank learns of a call at once: whether all make the same one, and the largest number.
 class Reduction {
  public:
   // `call` is not negative, and equal in ranks that make the same call.
   Reduction(MPI_Comm comm, int64_t call, int64_t number);
 
   bool is_done() { return request_.is_done(); }
-  // In rank 0, once it is done.
+  // Once it is done.
   bool is_same_call() const {
     return request_.memory().largest[0] == ~request_.memory().largest[1];
   }
@@ -76,20 +76,16 @@ class Reduction {
   Request<Numbers> request_;
 };
 
-// An answer of rank 0, or its order to send all messages.
+// An answer of rank 0.
 class Broadcast {
  public:
-  struct Order {};
-
   explicit Broadcast(MPI_Comm comm);
   // In rank 0.
   Broadcast(MPI_Comm comm, std::string_view answer);
-  Broadcast(MPI_Comm comm, Order order);
 
   // Must be called until it is true.
   bool is_done();
   // In the others, once it is done.
-  bool is_order() const;
   std::string take() const;
 
  private:
@@ -97,7 +93,6 @@ class Broadcast {
 
   MPI_Comm comm_;
   std::vector<std::unique_ptr<BytesRequest>> requests_;  // The first block, and the rest.
-  int64_t length_ = 0;
   bool is_length_known_;
 };
 

@@ -94,6 +94,8 @@ const char* Group::name_of(Kind kind) {
       return "all_distinct";
     case Kind::kAllMax:
       return "all_max";
+    case Kind::kAllRange:
+      return "all_range";
     case Kind::kFailure:
       return "leave";
   }
@@ -122,6 +124,7 @@ Group::MessageView Group::view_of(std::string_view message) {
       view.sender = static_cast<int>(header.root);
       break;
     case Kind::kAllMax:
+    case Kind::kAllRange:
       view.number = MessageReader(header.bytes).number();
       break;
     default:
@@ -316,6 +319,20 @@ int64_t Group::all_max(int64_t value, Timeout timeout_secs) {
                                     return MessageWriter().number(largest).take();
                                   });
   return MessageReader(answer).number();
+}
+
+Group::Range Group::all_range(int64_t value, Timeout timeout_secs) {
+  const std::string answer = call(Kind::kAllRange, 0, MessageWriter().number(value).take(),
+                                  timeout_secs, [](const std::vector<std::string>& all) {
+                                    std::vector<int64_t> numbers;
+                                    for (const std::string& each : all)
+                                      numbers.push_back(MessageReader(each).number());
+                                    const auto [smallest, largest] = std::ranges::minmax(numbers);
+                                    return MessageWriter().number(smallest).number(largest).take();
+                                  });
+  MessageReader reader(answer);
+  const int64_t smallest = reader.number();
+  return {smallest, reader.number()};
 }
 
 void Group::leave(std::string_view reason) noexcept {

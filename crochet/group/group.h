@@ -97,6 +97,12 @@ class CROCHET_EXPORT Group {
   std::vector<Distinct> all_distinct(std::string_view bytes, Timeout timeout_secs = {});
   // Returns the largest value of all ranks in every rank.
   int64_t all_max(int64_t value, Timeout timeout_secs = {});
+  // Returns the smallest and the largest value.
+  struct Range {
+    int64_t smallest;
+    int64_t largest;
+  };
+  Range all_range(int64_t value, Timeout timeout_secs = {});
 
   // Leaves the group because this rank fails: the current or next call of every other rank throws a
   // RankFailedError with this rank and reason. Waits for nobody. Later calls of this rank throw the
@@ -114,7 +120,7 @@ class CROCHET_EXPORT Group {
     std::string_view call = {};      // Equal in ranks that make the same call.
     std::optional<int> sender = {};  // The rank whose bytes count; unset: those of all do.
     std::optional<int64_t> number =
-        {};                 // Its bytes are this number, and the largest of all counts.
+        {};                 // Its bytes are this number; the least and the largest count.
     bool has_bytes = true;  // False for calls without bytes of any rank.
   };
   // Throws: DataLossError.
@@ -148,6 +154,7 @@ class CROCHET_EXPORT Group {
     kAllGather,
     kAllDistinct,
     kAllMax,
+    kAllRange,
     kFailure
   };
   struct Header;

@@ -228,9 +228,10 @@ std::string MpiGroup::exchange(int64_t number, const std::string& message, WaitL
   const bool is_same = reduction.is_same_call();
   if (is_same && (view.number || !view.has_bytes)) {
     if (watch_ && is_chief()) watch_->set_answered(number);
-    const std::string largest =
-        view.number ? internal::MessageWriter().number(reduction.number()).take() : "";
-    return combine({message_like(view, largest)});
+    const auto like = [&view](int64_t value) {
+      return message_like(view, view.number ? internal::MessageWriter().number(value).take() : "");
+    };
+    return combine({like(reduction.smallest()), like(reduction.largest())});
   }
   if (is_chief()) return decide(number, message, is_same, limit, combine);
   if (!is_same || view.sender.value_or(rank()) == rank()) send();

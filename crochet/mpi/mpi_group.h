@@ -17,10 +17,11 @@ class Inbox;
 // The group of the processes of an MPI communicator, in a communicator of its own.
 //
 // Each call begins with a reduction, by which all learn whether they make the same call, and the
-// largest number: in most calls that is all. In the others, those whose bytes count send them to
-// rank 0, which broadcasts an answer. A reduction does not say who is missing: so ranks that have
-// waited for some time send rank 0 their messages, whatever the call. No wait is one of MPI's,
-// which has no limits and cannot be cancelled. A RankWatch notices who is lost, which MPI does not.
+// smallest and the largest number: in most calls that is all. In the others, those whose bytes
+// count send them to rank 0, which broadcasts an answer. A reduction does not say who is missing:
+// so ranks that have waited for some time send rank 0 their messages, whatever the call. No wait is
+// one of MPI's, which has no limits and cannot be cancelled. A RankWatch notices who is lost, which
+// MPI does not.
 class MpiGroup final : public Group {
  public:
   // A copy of the caller's communicator, as MPI_Comm_idup makes it.

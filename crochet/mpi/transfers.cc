@@ -58,7 +58,7 @@ void check(int result, const char* call) {
 }
 
 Reduction::Reduction(MPI_Comm comm, int64_t call, int64_t number)
-    : request_(std::make_unique<Numbers>(Numbers{{call, ~call, number}, {}})) {
+    : request_(std::make_unique<Numbers>(Numbers{{call, ~call, number, ~number}, {}})) {
   Numbers& numbers = request_.memory();
   check(MPI_Iallreduce(numbers.own.data(), numbers.largest.data(),
                        static_cast<int>(numbers.own.size()), MPI_INT64_T, MPI_MAX, comm,

@@ -54,7 +54,8 @@ class Request {
 };
 using BytesRequest = Request<std::vector<char>>;
 
-// What each rank learns of a call at once: whether all make the same one, and the largest number.
+// What each rank learns of a call at once: whether all make the same one, and the smallest and
+// the largest number.
 class Reduction {
  public:
   // `call` is not negative, and equal in ranks that make the same call.
@@ -65,12 +66,13 @@ class Reduction {
   bool is_same_call() const {
     return request_.memory().largest[0] == ~request_.memory().largest[1];
   }
-  int64_t number() const { return request_.memory().largest[2]; }
+  int64_t smallest() const { return ~request_.memory().largest[3]; }
+  int64_t largest() const { return request_.memory().largest[2]; }
 
  private:
   struct Numbers {
-    std::array<int64_t, 3> own;
-    std::array<int64_t, 3> largest;
+    std::array<int64_t, 4> own;
+    std::array<int64_t, 4> largest;
   };
 
   Request<Numbers> request_;

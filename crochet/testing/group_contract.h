@@ -136,6 +136,13 @@ TYPED_TEST_P(GroupContract, FindsTheLargestNumber) {
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     EXPECT_EQ(group.all_max(kLeast), kLeast);
     EXPECT_EQ(group.all_max(group.rank() == this->last() ? kMost : kLeast), kMost);
+    const Group::Range ranks = group.all_range(group.rank() - 1);
+    EXPECT_EQ(ranks.smallest, -1);
+    EXPECT_EQ(ranks.largest, this->last() - 1);
+    const Group::Range same = group.all_range(kLeast);
+    EXPECT_EQ(same.smallest, kLeast);
+    EXPECT_EQ(same.largest, kLeast);
+    EXPECT_EQ(group.all_range(group.rank() == 0 ? kMost : kLeast).largest, kMost);
   });
 }
 

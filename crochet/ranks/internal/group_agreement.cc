@@ -187,7 +187,7 @@ std::string GroupAgreement::describe(const Report& report) {
 
 std::vector<GroupAgreement::RankReport> GroupAgreement::meet(const Report& own) {
   // Others may be in after_step(), where each rank first sends one number.
-  if (own.point != Point::kStep) group_.all_max(kReports, timeout_secs_);
+  if (own.point != Point::kStep) group_.all_range(kReports, timeout_secs_);
   std::vector<RankReport> reports;
   for (const auto& [rank, bytes] : group_.all_distinct(own.encode(), timeout_secs_))
     reports.push_back({rank, Report::decode(bytes)});
@@ -312,13 +312,14 @@ void GroupAgreement::after_step(int64_t step, const std::optional<StopRequest>& 
   save.request = std::exchange(pending_save_, std::nullopt);
   // One number in most steps.
   const bool reports_any = proposal || save.request || save.is_rejected;
-  const int64_t most = group_.all_max(reports_any ? kReports : step, timeout_secs_);
-  if (most == step) return agree_on(step, stop);
-  if (most != kReports)
+  const Group::Range steps = group_.all_range(reports_any ? kReports : step, timeout_secs_);
+  if (steps.largest != kReports) {
+    if (steps.smallest == steps.largest) return agree_on(step, stop);
     throw FailedPreconditionError(
         fmt::format("the ranks of the group are not at the same point: rank {} has completed step "
-                    "{}, another one step {}",
-                    group_.rank(), step, most));
+                    "{}, another one step {}; no checkpoint is saved of this",
+                    group_.rank(), step, step == steps.smallest ? steps.largest : steps.smallest));
+  }
   const Report own = {.step = step, .proposal = proposal.value_or(StopRequest()), .save = save};
   const std::vector<RankReport> reports = meet(own);
   check_points(reports, own);
@@ -328,7 +329,7 @@ void GroupAgreement::after_step(int64_t step, const std::optional<StopRequest>& 
 }
 
 bool GroupAgreement::begin_saves(bool saves) {
-  const int64_t most = group_.all_max(saves ? 1 : 0, timeout_secs_);
+  const int64_t most = group_.all_range(saves ? 1 : 0, timeout_secs_).largest;
   if (most == kReports) {
     const Report own = {.step = agreed_step_};
     check_points(meet(own), own);

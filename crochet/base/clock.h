@@ -32,6 +32,8 @@ class CROCHET_EXPORT Clock {
 
   // The real clock of the machine.
   static Clock& real();
+  // `clock`, or the real one if it is null: of options with a clock.
+  static Clock& or_real(Clock* clock) { return clock != nullptr ? *clock : real(); }
 };
 
 // A duration in seconds, as used in options and logs.

@@ -27,7 +27,7 @@ EvaluationHook::EvaluationHook(EvaluationHookOptions options)
       writer_(options_.summary_writer),
       newest_(std::make_shared<Newest>()) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");
-  const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  const FileSystem& files = FileSystem::or_posix(options_.files);
   options_.output_dir = files.fixed_path(options_.output_dir);
 }
 
@@ -53,9 +53,8 @@ void EvaluationHook::begin(Graph& graph) {
     return;
   }
   if (!writer_ && !options_.output_dir.empty())
-    writer_ = SummaryWriter::for_directory(options_.output_dir,
-                                           options_.files ? *options_.files : FileSystem::posix(),
-                                           options_.clock ? *options_.clock : Clock::real());
+    writer_ = SummaryWriter::for_directory(
+        options_.output_dir, FileSystem::or_posix(options_.files), Clock::or_real(options_.clock));
 }
 
 void EvaluationHook::after_create_session(Session& session, Coordinator& coordinator) {
@@ -98,7 +97,7 @@ void EvaluationHook::end(Session& session) {
 }
 
 bool EvaluationHook::read_from_curve(int64_t step) {
-  FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  FileSystem& files = FileSystem::or_posix(options_.files);
   const auto points = read_metric_lines(files, writer_->directory());
   const auto point = points.find(step);
   if (point == points.end()) return false;

@@ -23,7 +23,7 @@ constexpr int64_t kLogEverySteps = 1000;
 }  // namespace
 
 GlobalStepWaiterHook::GlobalStepWaiterHook(GlobalStepWaiterHookOptions options)
-    : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
+    : options_(options), clock_(&Clock::or_real(options.clock)) {
   internal::check_above("GlobalStepWaiterHook: max_secs", options_.max_secs, 0);
 }
 

@@ -14,7 +14,7 @@ namespace crochet::inline v0 {
 
 ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
     : options_(options),
-      files_(options.files ? options.files : &FileSystem::posix()),
+      files_(&FileSystem::or_posix(options.files)),
       timer_({.every_steps = options.save_steps,
               .every_secs = options.save_secs,
               .clock = options.clock,
@@ -26,8 +26,8 @@ ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
 
 void ProfilerHook::begin(Graph& graph) {
   require_global_step(graph, *this);
-  writer_ = SummaryWriter::for_directory(options_.output_dir, *files_,
-                                         options_.clock ? *options_.clock : Clock::real());
+  writer_ =
+      SummaryWriter::for_directory(options_.output_dir, *files_, Clock::or_real(options_.clock));
 }
 
 void ProfilerHook::after_create_session(Session& session, Coordinator&) {

@@ -55,7 +55,7 @@ class ProgressBarHook::Screen {
 };
 
 ProgressBarHook::ProgressBarHook(ProgressBarHookOptions options)
-    : options_(std::move(options)), clock_(options_.clock ? options_.clock : &Clock::real()) {}
+    : options_(std::move(options)), clock_(&Clock::or_real(options_.clock)) {}
 
 ProgressBarHook::~ProgressBarHook() = default;
 ProgressBarHook::ProgressBarHook(ProgressBarHook&&) noexcept = default;

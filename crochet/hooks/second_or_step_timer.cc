@@ -18,7 +18,7 @@ constexpr Clock::Duration kShort = std::chrono::seconds(1);
 
 SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
     : options_(options),
-      clock_(options.clock ? options.clock : &Clock::real()),
+      clock_(&Clock::or_real(options.clock)),
       interval_(from_seconds(options.every_secs.value_or(0))) {
   const auto refuse = [&](const std::string& why) {
     throw InvalidArgumentError(fmt::format("{}: {}", options_.owner, why));

@@ -38,7 +38,7 @@ void StepCounterHook::begin(Graph& graph) {
   tag_ = graph.global_step_name() + "/sec";
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir, FileSystem::posix(),
-                                           options_.clock ? *options_.clock : Clock::real());
+                                           Clock::or_real(options_.clock));
 }
 
 void StepCounterHook::after_create_session(Session& session, Coordinator&) {

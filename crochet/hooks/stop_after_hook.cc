@@ -9,7 +9,7 @@
 namespace crochet::inline v0 {
 
 StopAfterHook::StopAfterHook(const StopAfterHookOptions& options)
-    : secs_(options.secs), clock_(options.clock ? options.clock : &Clock::real()) {
+    : secs_(options.secs), clock_(&Clock::or_real(options.clock)) {
   internal::check_above("StopAfterHook: secs", secs_, 0);
 }
 

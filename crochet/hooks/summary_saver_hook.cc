@@ -66,7 +66,7 @@ void SummarySaverHook::begin(Graph& graph) {
   if (!options_.scaffold) options_.summary_op = resolve_values(graph, options_.summary_op, *this);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir, FileSystem::posix(),
-                                           options_.clock ? *options_.clock : Clock::real());
+                                           Clock::or_real(options_.clock));
 }
 
 void SummarySaverHook::after_create_session(Session& session, Coordinator&) {

@@ -200,6 +200,8 @@ class CROCHET_EXPORT FileSystem {
 
   // The operating system's files. make_posix_file_system() has options.
   static FileSystem& posix();
+  // `files`, or the operating system's if it is null: of options with a file system.
+  static FileSystem& or_posix(FileSystem* files) { return files != nullptr ? *files : posix(); }
 };
 
 // False for a file, and if nothing exists at `path`.

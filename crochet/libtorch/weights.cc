@@ -97,7 +97,7 @@ void save_weights(const torch::nn::Module& module, const std::string& path, File
   if (!path.ends_with(kSuffix))
     throw InvalidArgumentError(fmt::format(
         "save_weights: found the path \"{}\", expected one that ends with \"{}\"", path, kSuffix));
-  SafetensorsWriter writer(files != nullptr ? *files : FileSystem::posix(),
+  SafetensorsWriter writer(FileSystem::or_posix(files),
                            path.substr(0, path.size() - kSuffix.size()),
                            // Without it, some programs refuse the file.
                            {.metadata = {{"format", "pt"}}});
@@ -110,7 +110,7 @@ void save_weights(const torch::nn::Module& module, const std::string& path, File
 RestoreReport load_weights(torch::nn::Module& module, const RestoreOptions& options,
                            FileSystem* files) {
   if (options.from.empty()) throw InvalidArgumentError("load_weights: the path is empty");
-  const NamesInFile names(options, files != nullptr ? *files : FileSystem::posix());
+  const NamesInFile names(options, FileSystem::or_posix(files));
   const std::vector<Weight> weights = weights_of(module);
   std::vector<ReadValue> values;
   for (const Weight& weight : weights)

@@ -40,8 +40,8 @@ Interval interval_of(Interval given, double default_secs) {
 std::shared_ptr<SummaryWriter> summary_writer(const TrainingRun& run) {
   const std::string& directory = run.summaries.dir.empty() ? run.checkpoint.dir : run.summaries.dir;
   if (directory.empty()) return nullptr;
-  return SummaryWriter::for_directory(directory, run.files ? *run.files : FileSystem::posix(),
-                                      run.clock ? *run.clock : Clock::real());
+  return SummaryWriter::for_directory(directory, FileSystem::or_posix(run.files),
+                                      Clock::or_real(run.clock));
 }
 
 void add_summary_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,

@@ -65,8 +65,8 @@ class CheckpointEvaluator {
       : options_(options),
         evaluation_(options.evaluation),
         evaluate_(evaluate),
-        files_(checkpoints().files ? *checkpoints().files : FileSystem::posix()),
-        clock_(checkpoints().clock ? *checkpoints().clock : Clock::real()),
+        files_(FileSystem::or_posix(checkpoints().files)),
+        clock_(Clock::or_real(checkpoints().clock)),
         scaffold_(options.scaffold ? options.scaffold : std::make_shared<Scaffold>()),
         eval_dir_(evaluation_.eval_dir.empty() ? join_path(evaluation_.checkpoint_dir, "eval")
                                                : evaluation_.eval_dir),

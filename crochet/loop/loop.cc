@@ -159,7 +159,7 @@ void internal::warn_of_fast_math() {
 
 // The program may change its working directory at any time.
 void Loop::fix_paths() {
-  const FileSystem& files = options_.files ? *options_.files : FileSystem::posix();
+  const FileSystem& files = FileSystem::or_posix(options_.files);
   for (std::string* const path : {&options_.checkpoint.dir, &options_.checkpoint.saver.fallback_dir,
                                   &options_.summaries.dir, &options_.restore.from})
     *path = files.fixed_path(*path);
@@ -421,7 +421,7 @@ void Loop::rehearse(Session& session, const Operation& train) {
     step_.save_.reset();
     return !std::exchange(step_.stop_, std::nullopt);
   };
-  internal::rehearse(session, options_.files ? *options_.files : FileSystem::posix(),
+  internal::rehearse(session, FileSystem::or_posix(options_.files),
                      {.prefix = join_path(options_.checkpoint.dir, "rehearsal"),
                       .num_steps = options_.debug.rehearsal_steps,
                       .make_step = make_step});

@@ -30,7 +30,7 @@ struct Coordinator::State {
 
 Coordinator::Coordinator(CoordinatorOptions options)
     : clean_stop_codes_(std::move(options.clean_stop_codes)),
-      clock_(options.clock ? *options.clock : Clock::real()) {}
+      clock_(Clock::or_real(options.clock)) {}
 
 Coordinator::~Coordinator() {
   begin_stop(std::nullopt);

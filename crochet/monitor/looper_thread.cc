@@ -38,7 +38,7 @@ std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
   return coordinator.start_thread(
       name, [&coordinator, secs, options = std::move(options), target = std::move(target)] {
         if (options.start_loop) options.start_loop();
-        Clock& clock = options.clock ? *options.clock : Clock::real();
+        Clock& clock = Clock::or_real(options.clock);
         call_at_boundaries(coordinator, clock, from_seconds(secs), target);
         if (options.stop_loop) options.stop_loop();
       });

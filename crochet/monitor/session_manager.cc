@@ -68,9 +68,7 @@ void check_options(const RecoverSessionOptions& options) {
 }
 
 SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
-    : graph_(graph),
-      options_(std::move(options)),
-      clock_(options_.clock ? *options_.clock : Clock::real()) {
+    : graph_(graph), options_(std::move(options)), clock_(Clock::or_real(options_.clock)) {
   if (!options_.ready_for_local_init_op.empty() && options_.local_init_op.empty())
     throw InvalidArgumentError(
         "If you pass a ready_for_local_init_op you must also pass a local_init_op");

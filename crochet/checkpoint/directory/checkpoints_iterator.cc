@@ -45,9 +45,9 @@ bool contains(const std::vector<Value>& values, const Value& value) {
 CheckpointsIterator::CheckpointsIterator(const std::string& checkpoint_dir,
                                          CheckpointsIteratorOptions options)
     : options_(std::move(options)),
-      files_(options_.files ? *options_.files : FileSystem::posix()),
+      files_(FileSystem::or_posix(options_.files)),
       directory_(files_.fixed_path(checkpoint_dir)),
-      clock_(options_.clock ? *options_.clock : Clock::real()) {
+      clock_(Clock::or_real(options_.clock)) {
   if (directory_.empty())
     throw InvalidArgumentError("checkpoints_iterator: the directory is empty");
   internal::check_at_least("checkpoints_iterator: min_interval_secs", options_.min_interval_secs,

@@ -24,7 +24,7 @@ CheckpointManagerOptions checked(CheckpointManagerOptions options) {
   if (options.directory.empty())
     throw InvalidArgumentError("CheckpointManager: the directory is empty");
   internal::check_at_least("CheckpointManager: max_to_keep", options.max_to_keep, 1);
-  const FileSystem& files = options.saver.files ? *options.saver.files : FileSystem::posix();
+  const FileSystem& files = FileSystem::or_posix(options.saver.files);
   options.directory = files.fixed_path(options.directory);
   return options;
 }

@@ -212,8 +212,8 @@ void internal::check_is_binary(std::string_view bytes, const std::string& name) 
 
 std::string internal::read_graph_file(FileSystem* files, const std::string& path) {
   constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
-  return crochet::internal::read_untrusted_file(files == nullptr ? FileSystem::posix() : *files,
-                                                path, kMaxMessageBytes);
+  return crochet::internal::read_untrusted_file(FileSystem::or_posix(files), path,
+                                                kMaxMessageBytes);
 }
 
 MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {

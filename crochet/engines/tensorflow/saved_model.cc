@@ -90,8 +90,7 @@ bool is_within(const std::string& filename) {
 }  // namespace
 
 SavedModel::SavedModel(const std::string& directory, const SavedModelOptions& options)
-    : files_(options.files == nullptr ? FileSystem::posix() : *options.files),
-      directory_(files_.fixed_path(directory)) {
+    : files_(FileSystem::or_posix(options.files)), directory_(files_.fixed_path(directory)) {
   const std::string path = join_path(directory_, "saved_model.pb");
   const std::string bytes = read_saved_model(files_, directory_, path);
   const std::vector<Candidate> candidates = read_candidates(bytes, path);

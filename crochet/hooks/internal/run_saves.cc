@@ -58,8 +58,8 @@ void RunSaves::begin(const Graph& graph) {
                                                                : DirectoryLock::Kind::kNone},
                        files, known ? known->options() : SaverOptions());
   for (const auto& listener : options_.listeners) listener->begin();
-  writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files,
-                                         options_.clock ? *options_.clock : Clock::real());
+  writer_ =
+      SummaryWriter::for_directory(options_.checkpoint_dir, files, Clock::or_real(options_.clock));
   reports_.write_to(options_.summary_writer ? options_.summary_writer : writer_);
   locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
 }

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLongestWait(60);
 RecoverableSession::RecoverableSession(Factory factory, RecoveryOptions options)
     : factory_(std::move(factory)),
       options_(std::move(options)),
-      clock_(options_.clock ? *options_.clock : Clock::real()) {
+      clock_(Clock::or_real(options_.clock)) {
   try {
     inner_ = factory_();
   } catch (...) {

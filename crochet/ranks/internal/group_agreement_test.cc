@@ -82,7 +82,7 @@ TEST_F(GroupAgreementTest, FindsTheFirstText) {
   });
 }
 
-// A process that is asked to end by a signal has little time, whoever else asks for a stop.
+// A process that is asked to end by a signal has little time, also where a hook asks for a stop.
 TEST_F(GroupAgreementTest, AStopHasTheSignalOfAnyRank) {
   run([](RunAgreement& agreement, int rank) {
     StopState stop;
@@ -207,7 +207,7 @@ TEST(AloneTest, AgreesWithItself) {
   EXPECT_THROW(alone->as_rank([] { throw InvalidArgumentError("mine"); }), InvalidArgumentError);
 }
 
-TEST(AloneTest, AGroupOfOneIsNoGroup) {
+TEST(AloneTest, AGroupOfOneIsNotAsked) {
   ScriptedGraph graph;
   const auto group = std::make_shared<SingleGroup>();
   const auto agreement = internal::make_agreement(group, 1, 60, graph);

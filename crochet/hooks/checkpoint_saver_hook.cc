@@ -30,6 +30,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
               .owner = "CheckpointSaverHook",
               .steps_option = "save_steps",
               .secs_option = "save_secs"}),
+      steps_per_run_(options.steps_per_run),
       metrics_(std::make_unique<internal::CheckpointMetrics>(options.saving.metrics)),
       saves_(std::make_unique<internal::RunSaves>(std::move(options),
                                                   writing == Writing::kInBackground)) {
@@ -73,7 +74,7 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   step_rejected_ = false;
   timer_.update_last_triggered_step(step);
   stale_step_.reset();
-  next_step_ = step + options().steps_per_run.value_or(1);
+  next_step_ = step + steps_per_run_.value_or(1);
   if (!saves_->begin_session(step) && save(session, step, options().saving.overlap))
     coordinator.request_stop({name(), "a checkpoint listener requested a stop"});
 }
@@ -98,12 +99,21 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
       log_warning(fmt::format("not saved as requested ({}): a hook rejected the step", *request));
     return;
   }
+  // As many steps as a run makes, or else as the last one made.
   const int64_t stale_step = context.global_step();
-  next_step_ = stale_step + 2 * steps_of_a_run(stale_step);
+  const int64_t num_last = stale_step_ ? stale_step - *stale_step_ : 1;
+  next_step_ = stale_step + 2 * steps_per_run_.value_or(num_last);
   stale_step_ = stale_step;
   // Saved once all ranks are after the same step.
   if (agreement_ && !agreement_->is_agreed()) return;
-  if (!request && !may_be_due(stale_step)) return;
+  // Any number of steps may have been made: by the run, by a hook, by other processes.
+  constexpr int64_t kMany = 1'000'000;
+  if (request || timer_.should_trigger_for_step(stale_step + steps_per_run_.value_or(kMany)))
+    save_if_due(context);
+}
+
+void CheckpointSaverHook::save_if_due(SessionRunContext& context) {
+  const std::optional<std::string>& request = context.save_request();
   Session& session = context.session();
   const int64_t step = read_global_step(session);
   const bool is_due = timer_.should_trigger_for_step(step);
@@ -119,17 +129,6 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
 }
 
 SaveableMap CheckpointSaverHook::saveables() { return metrics_->state(); }
-
-// Any number of steps may have been made: by the run, by a hook, by other processes.
-bool CheckpointSaverHook::may_be_due(int64_t stale_step) const {
-  constexpr int64_t kMany = 1'000'000;
-  return timer_.should_trigger_for_step(stale_step + options().steps_per_run.value_or(kMany));
-}
-
-int64_t CheckpointSaverHook::steps_of_a_run(int64_t stale_step) const {
-  if (options().steps_per_run) return *options().steps_per_run;
-  return stale_step_ ? stale_step - *stale_step_ : 1;
-}
 
 void CheckpointSaverHook::before_end(Session& session) {
   last_save_ = LastSave::kBegun;

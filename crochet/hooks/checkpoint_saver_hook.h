@@ -104,10 +104,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
 
  private:
   const CheckpointSaverHookOptions& options() const;
-  // True if the step after a run that began at `stale_step` may be due.
-  bool may_be_due(int64_t stale_step) const;
-  // As many as a run makes, or else as the last one made.
-  int64_t steps_of_a_run(int64_t stale_step) const;
+  // After a run whose step is requested, or may be due.
+  void save_if_due(SessionRunContext& context);
   // Takes a snapshot of `step` and writes it, or queues it. `overlap` decides what happens if
   // another one is still being written. True if a listener asks to stop.
   bool save(Session& session, int64_t step, SaveOverlapPolicy overlap);
@@ -117,6 +115,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   void record_points(int64_t step);
 
   SecondOrStepTimer timer_;
+  const std::optional<int64_t> steps_per_run_;
   bool step_rejected_ = false;         // Of the last step.
   std::optional<int64_t> stale_step_;  // Before the last run.
   int64_t next_step_ = 0;              // The step that the next run is likely to complete.

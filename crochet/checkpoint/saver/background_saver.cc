@@ -409,10 +409,13 @@ int64_t BackgroundSaver::num_superseded() {
   return state_->queue->num_superseded;
 }
 
+bool BackgroundSaver::has_finished() const {
+  return state_.is_here() && state_->queue->any_finished;
+}
+
 std::vector<SaveTicket> BackgroundSaver::take_finished() {
-  if (!state_.is_here()) return {};
+  if (!has_finished()) return {};
   Queue& queue = *state_->queue;
-  if (!queue.any_finished) return {};
   const std::lock_guard lock(queue.mutex);
   queue.any_finished = false;
   std::vector<SaveTicket> tickets(queue.finished.begin(), queue.finished.end());

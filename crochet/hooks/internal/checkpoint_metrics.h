@@ -37,6 +37,7 @@ class CheckpointMetrics {
   }
   // A run is over, which has the value if it was requested.
   void end_run(const SessionRunValues& values) {
+    if (!is_requested_ && !newest_.is_set()) return;
     newest_ = is_requested_ ? values.results.tensor() : Tensor();
     is_requested_ = false;
   }

@@ -145,8 +145,7 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
   return deliver_finished(session);
 }
 
-bool RunSaves::deliver_finished(Session& session) {
-  if (!background_) return false;
+bool RunSaves::deliver(Session& session) {
   bool stop = false;
   for (const SaveTicket& ticket : background_->take_finished()) {
     reports_.record_ended(ticket);
@@ -167,8 +166,7 @@ bool RunSaves::deliver_finished(Session& session) {
   return stop;
 }
 
-void RunSaves::throw_error_if_to_stop() {
-  if (!untold_error_) return;
+void RunSaves::throw_untold_error() {
   last_error_ = nullptr;
   std::rethrow_exception(std::exchange(untold_error_, nullptr));
 }

@@ -49,8 +49,12 @@ class RunSaves {
   // True if a listener asks to stop.
   bool save(Session& session, int64_t step, SaveOverlapPolicy overlap, bool is_last);
   // Records the saves that ended. True if a listener asks to stop.
-  bool deliver_finished(Session& session);
-  void throw_error_if_to_stop();
+  bool deliver_finished(Session& session) {
+    return background_ && background_->has_finished() && deliver(session);
+  }
+  void throw_error_if_to_stop() {
+    if (untold_error_) throw_untold_error();
+  }
 
   // The run ends: before its last save, waits for the running one as the options require.
   // `is_rejected` is the last step if a hook rejected it. Throws: DeadlineExceededError.
@@ -67,6 +71,8 @@ class RunSaves {
 
  private:
   BackgroundSaver& background();
+  bool deliver(Session& session);
+  [[noreturn]] void throw_untold_error();
   void finish_running(Session& session, bool is_rejected);
   // True if there is nothing to save: then no checkpoint is written, counted or reported.
   bool is_nothing(const SaveSource& source);

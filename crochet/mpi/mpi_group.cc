@@ -295,17 +295,17 @@ void MpiGroup::answer_all(int64_t number, const std::string& answer, WaitLimit& 
 
 void MpiGroup::send_failure(int64_t number, const std::string& message, const std::string& answer) {
   if (watch_)
-    watch_->tell({.from_call = number, .rank = rank(), .reason = "left", .answer = answer});
-  // In case that there is no watch, as in a call that is like no other.
+    return watch_->tell({.from_call = number, .rank = rank(), .reason = "left", .answer = answer});
+  // Without a watch, as in a call that is like no other. Nobody may be there.
   MPI_Comm comm = communicator_->get();
   WaitLimit limit(clock(), kFailureSecs);
-  if (is_chief() && is_answer_due_)
-    return answer_all(std::numeric_limits<int64_t>::min(), answer, limit);
-  Reduction reduction(comm, hash_of("failure"), 0);
-  if (is_chief()) return answer_all(std::numeric_limits<int64_t>::min(), answer, limit);
+  constexpr int64_t kNoCall = std::numeric_limits<int64_t>::min();
+  std::optional<Reduction> reduction;
+  if (!is_answer_due_) reduction.emplace(comm, hash_of("failure"), 0);
+  if (is_chief()) return answer_all(kNoCall, answer, limit);
   Sending sending(comm, number, message);
-  const auto is_done = [&] { return sending.is_done() && reduction.is_done(); };
-  wait_until(std::numeric_limits<int64_t>::min(), limit, is_done, [] {});
+  wait_until(
+      kNoCall, limit, [&] { return sending.is_done(); }, [] {});
 }
 
 }  // namespace crochet::inline v0::mpi

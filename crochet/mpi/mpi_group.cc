@@ -206,6 +206,14 @@ std::string MpiGroup::failure(int64_t number, const std::vector<int>& silent,
 
 std::string MpiGroup::exchange(int64_t number, const std::string& message, WaitLimit& limit,
                                const Combine& combine) {
+  unfinished_call_ = number;
+  std::string answer = attempt(number, message, limit, combine);
+  unfinished_call_.reset();
+  return answer;
+}
+
+std::string MpiGroup::attempt(int64_t number, const std::string& message, WaitLimit& limit,
+                              const Combine& combine) {
   MPI_Comm comm = communicator_->get();
   const MessageView view = view_of(message);
   Reduction reduction(comm, hash_of(view.call), view.number.value_or(0));
@@ -295,7 +303,10 @@ void MpiGroup::answer_all(int64_t number, const std::string& answer, WaitLimit& 
 
 void MpiGroup::send_failure(int64_t number, const std::string& message, const std::string& answer) {
   if (watch_)
-    return watch_->tell({.from_call = number, .rank = rank(), .reason = "left", .answer = answer});
+    return watch_->tell({.from_call = unfinished_call_.value_or(number),
+                         .rank = rank(),
+                         .reason = "left",
+                         .answer = answer});
   // Without a watch, as in a call that is like no other. Nobody may be there.
   MPI_Comm comm = communicator_->get();
   WaitLimit limit(clock(), kFailureSecs);

@@ -38,7 +38,9 @@ class MpiGroup final : public Group {
   std::optional<std::string> known_failure(int64_t number) const override;
   void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
 
-  // The rest of exchange() in rank 0, where there are bytes, or different calls.
+  std::string attempt(int64_t number, const std::string& message, WaitLimit& limit,
+                      const Combine& combine);
+  // The rest of attempt() in rank 0, where there are bytes, or different calls.
   std::string decide(int64_t number, const std::string& message, bool is_same, WaitLimit& limit,
                      const Combine& combine);
   // The ranks that this one waits for.
@@ -63,8 +65,9 @@ class MpiGroup final : public Group {
 
   std::unique_ptr<internal::RankWatch> watch_;  // Null if rank 0 cannot be reached by TCP.
   const std::shared_ptr<Communicator> communicator_;
-  std::unique_ptr<Inbox> inbox_;  // In rank 0.
-  bool is_answer_due_ = false;    // In rank 0: the others wait for its answer.
+  std::unique_ptr<Inbox> inbox_;            // In rank 0.
+  std::optional<int64_t> unfinished_call_;  // It fails in the others, too.
+  bool is_answer_due_ = false;              // In rank 0: the others wait for its answer.
   const bool finalizes_;
   const ProcessOwner owner_;
   const int num_exceptions_;  // In flight when the group was made.

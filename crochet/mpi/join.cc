@@ -8,7 +8,6 @@
 #include "crochet/base/error.h"
 #include "crochet/group/group_environment.h"
 #include "crochet/mpi/communicator.h"
-#include "crochet/mpi/join_communicator.h"
 #include "crochet/mpi/mpi_group.h"
 
 namespace crochet::inline v0::mpi {
@@ -37,6 +36,20 @@ void check_launcher(const GroupEnvironment& environment) {
                     environment.size, environment.launcher));
 }
 
+MPI_Comm checked(int handle) {
+  int flag = 0;
+  MPI_Finalized(&flag);
+  if (flag != 0) throw FailedPreconditionError("mpi::join: MPI is already finalized");
+  MPI_Initialized(&flag);
+  if (flag == 0)
+    throw FailedPreconditionError(
+        "mpi::join: MPI is not initialised, as it must be for a communicator of the program's own");
+  MPI_Comm communicator = MPI_Comm_f2c(handle);
+  if (communicator == MPI_COMM_NULL)
+    throw InvalidArgumentError("mpi::join: the communicator is MPI_COMM_NULL");
+  return communicator;
+}
+
 std::shared_ptr<Group> group_of(MPI_Comm communicator, const JoinOptions& options, bool finalizes) {
   return std::make_shared<MpiGroup>(
       std::make_shared<MpiGroup::Communicator>(communicator, options.timeout_secs),
@@ -46,6 +59,7 @@ std::shared_ptr<Group> group_of(MPI_Comm communicator, const JoinOptions& option
 }  // namespace
 
 std::shared_ptr<Group> join(int argc, char** argv, const JoinOptions& options) {
+  if (options.communicator) return group_of(checked(*options.communicator), options, false);
   const GroupEnvironment environment = GroupEnvironment::from_environment();
   const bool is_own = initialize(argc, argv);
   try {
@@ -55,19 +69,6 @@ std::shared_ptr<Group> join(int argc, char** argv, const JoinOptions& options) {
     if (is_own) MPI_Finalize();
     throw;
   }
-}
-
-std::shared_ptr<Group> join(MPI_Comm communicator, const JoinOptions& options) {
-  int flag = 0;
-  MPI_Initialized(&flag);
-  if (flag == 0)
-    throw FailedPreconditionError(
-        "mpi::join: MPI is not initialised, as it must be for a communicator of the program's own");
-  if (communicator == MPI_COMM_NULL)
-    throw InvalidArgumentError("mpi::join: the communicator is MPI_COMM_NULL");
-  MPI_Finalized(&flag);
-  if (flag != 0) throw FailedPreconditionError("mpi::join: MPI is already finalized");
-  return group_of(communicator, options, false);
 }
 
 }  // namespace crochet::inline v0::mpi

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "crochet/base/export.h"
 #include "crochet/group/group.h"
@@ -13,10 +14,15 @@ struct JoinOptions {
   // The most seconds that a call of the group waits for the other ranks, unless it has a limit of
   // its own.
   double timeout_secs = 1800;
+  // MPI_Comm_c2f() of a communicator of the program's own, whose processes and ranks the group has:
+  // one of several models that are trained in one job, or those that train beside others. All its
+  // processes call join(); it is copied. The program has initialised MPI, and finalizes it after
+  // the group's end. Unset: MPI_COMM_WORLD.
+  std::optional<int> communicator = {};
 };
 
-// The group of all processes that mpirun, or srun, has started with this one. Called once, by all
-// of them:
+// The group of all processes that mpirun, or srun, has started with this one, unless the options
+// have a communicator. Called by all of them:
 //
 //   int main(int argc, char** argv) {
 //     const std::shared_ptr<Group> group = mpi::join(argc, argv);
@@ -33,9 +39,10 @@ struct JoinOptions {
 // and a rank that is lost is noticed when the limit is over.
 //
 // Throws: UnavailableError for an error of MPI; DeadlineExceededError if not all ranks join in
-// time; FailedPreconditionError if MPI is finalized, or knows one process where the environment has
-// several: then the program is linked with another MPI than the one that started it, and each
-// process would take itself for rank 0.
+// time; InvalidArgumentError for MPI_COMM_NULL; FailedPreconditionError if MPI is
+// finalized, not initialised where there is a communicator, or knows one process where the
+// environment has several: then the program is linked with another MPI than the one that started
+// it, and each process would take itself for rank 0.
 CROCHET_EXPORT std::shared_ptr<Group> join(int argc, char** argv, const JoinOptions& options = {});
 
 }  // namespace crochet::inline v0::mpi

@@ -13,7 +13,6 @@
 #include <mpi.h>
 
 #include "crochet/mpi/join.h"
-#include "crochet/mpi/join_communicator.h"
 #include "crochet/testing/group_contract.h"
 
 namespace crochet::mpi {
@@ -80,7 +79,7 @@ TEST(MpiGroupTest, TakesACommunicatorOfTheProgram) {
   // In the opposite order.
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, size - rank, &half);
   {
-    const std::shared_ptr<Group> group = join(half);
+    const std::shared_ptr<Group> group = join(0, nullptr, {.communicator = MPI_Comm_c2f(half)});
     EXPECT_EQ(group->size(), (size + 1 - rank % 2) / 2);
     int rank_of_half = 0;
     MPI_Comm_rank(half, &rank_of_half);
@@ -91,7 +90,8 @@ TEST(MpiGroupTest, TakesACommunicatorOfTheProgram) {
     EXPECT_EQ(group->broadcast(std::to_string(rank)), std::to_string(largest));
   }
   MPI_Comm_free(&half);
-  EXPECT_THROW(join(MPI_COMM_NULL), InvalidArgumentError);
+  EXPECT_THROW(join(0, nullptr, {.communicator = MPI_Comm_c2f(MPI_COMM_NULL)}),
+               InvalidArgumentError);
 }
 
 // A rank that is slow is waited for by messages as well, which a later call must not take.

@@ -13,13 +13,17 @@
 namespace crochet::inline v0::mpi {
 namespace {
 
-// Returns whether this call initialised MPI.
-bool initialize(int argc, char** argv) {
+bool is_initialized() {
   int flag = 0;
   MPI_Finalized(&flag);
   if (flag != 0) throw FailedPreconditionError("mpi::join: MPI is already finalized");
   MPI_Initialized(&flag);
-  if (flag != 0) return false;
+  return flag != 0;
+}
+
+// Returns whether this call initialised MPI.
+bool initialize(int argc, char** argv) {
+  if (is_initialized()) return false;
   int provided = 0;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
     throw UnavailableError("mpi::join: MPI_Init_thread failed");
@@ -37,11 +41,7 @@ void check_launcher(const GroupEnvironment& environment) {
 }
 
 MPI_Comm checked(int handle) {
-  int flag = 0;
-  MPI_Finalized(&flag);
-  if (flag != 0) throw FailedPreconditionError("mpi::join: MPI is already finalized");
-  MPI_Initialized(&flag);
-  if (flag == 0)
+  if (!is_initialized())
     throw FailedPreconditionError(
         "mpi::join: MPI is not initialised, as it must be for a communicator of the program's own");
   MPI_Comm communicator = MPI_Comm_f2c(handle);

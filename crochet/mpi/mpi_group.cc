@@ -221,17 +221,19 @@ std::string MpiGroup::attempt(int64_t number, const std::string& message, WaitLi
   const auto send = [&] {
     if (!is_chief() && !sending) sending.emplace(comm, number, message);
   };
-  std::vector<int> silent = others();
+  const auto silent = [&] {
+    std::vector<int> ranks = others();
+    if (is_chief()) std::erase_if(ranks, [&](int each) { return inbox_->has(each, number); });
+    return ranks;
+  };
   const auto report = [&] {
     send();
-    if (!is_chief()) return;
-    std::erase_if(silent, [&](int rank) { return inbox_->has(rank, number); });
-    if (watch_) watch_->set_missing(number, silent);
+    if (is_chief() && watch_) watch_->set_missing(number, silent());
   };
   const auto is_reduced = [&] { return reduction.is_done(); };
   if (!wait_until(number, limit, is_reduced, report)) {
     report();
-    return failure(number, silent, limit);
+    return failure(number, silent(), limit);
   }
   const bool is_same = reduction.is_same_call();
   if (is_same && (view.number || !view.has_bytes)) {
@@ -241,7 +243,7 @@ std::string MpiGroup::attempt(int64_t number, const std::string& message, WaitLi
     };
     return combine({like(reduction.smallest()), like(reduction.largest())});
   }
-  if (is_chief()) return decide(number, message, is_same, limit, combine);
+  if (is_chief()) return decide(number, message, view, is_same, limit, combine);
   if (!is_same || view.sender.value_or(rank()) == rank()) send();
   Broadcast answer(comm);
   const auto is_done = [&] {
@@ -259,10 +261,9 @@ std::vector<int> MpiGroup::others() const {
   return others;
 }
 
-std::string MpiGroup::decide(int64_t number, const std::string& message, bool is_same,
-                             WaitLimit& limit, const Combine& combine) {
+std::string MpiGroup::decide(int64_t number, const std::string& message, const MessageView& view,
+                             bool is_same, WaitLimit& limit, const Combine& combine) {
   is_answer_due_ = true;
-  const MessageView view = view_of(message);
   std::vector<int> senders = others();
   if (is_same && view.sender)
     std::erase_if(senders, [&](int rank) { return rank != *view.sender; });

@@ -41,8 +41,8 @@ class MpiGroup final : public Group {
   std::string attempt(int64_t number, const std::string& message, WaitLimit& limit,
                       const Combine& combine);
   // The rest of attempt() in rank 0, where there are bytes, or different calls.
-  std::string decide(int64_t number, const std::string& message, bool is_same, WaitLimit& limit,
-                     const Combine& combine);
+  std::string decide(int64_t number, const std::string& message, const MessageView& view,
+                     bool is_same, WaitLimit& limit, const Combine& combine);
   // The ranks that this one waits for.
   std::vector<int> others() const;
   // The messages of `senders`, by rank. Throws, or returns what is known of a failure.

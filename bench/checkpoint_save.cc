@@ -32,8 +32,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bare_writes_hook.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/crochet.h"
 #include "page_cache.h"
 #include "random_arrays.h"
@@ -70,7 +70,7 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
   }
   const auto session = graph.new_session("");
   Saver saver({.num_shards = options.shards, .share_unchanged = false, .max_to_keep = 1});
-  BackgroundSaver background(saver);
+  internal::BackgroundSaver background(saver);
   const size_t baseline = memory("VmRSS:");
   forget_peak_memory();
   nlohmann::json saves = nlohmann::json::array();

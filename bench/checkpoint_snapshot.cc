@@ -30,8 +30,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/crochet.h"
 
 using namespace crochet;
@@ -234,7 +234,7 @@ class MeasuringHook final : public SessionRunHook {
   const Options& options_;
   Memcpy memcpy_;
   Saver saver_;
-  BackgroundSaver background_;
+  internal::BackgroundSaver background_;
   SteadyClock::time_point last_end_ = SteadyClock::now();
   double last_cpu_ = cpu_secs();
   std::vector<Step> steps_;

@@ -32,12 +32,12 @@
 #include <nlohmann/json.hpp>
 #include <stdio.h>
 
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
-#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/crochet.h"
-#include "crochet/io/posix_file_system.h"
+#include "crochet/io/internal/posix_file_system.h"
 
 using namespace crochet;
 
@@ -53,7 +53,7 @@ struct Options {
   size_t num_small = 0;  // 0: as many of 10 KiB as fit into the bytes.
   bool without_fio = false;
   std::vector<std::string> cases = {"file", "save", "small", "plain"};
-  DirectWriterOptions writer;
+  internal::DirectWriterOptions writer;
 };
 
 double seconds_of(const std::function<void()>& work) {
@@ -116,7 +116,7 @@ void write_checkpoint(FileSystem& files, const std::string& prefix, const Snapsh
                       int num_shards) {
   Saver saver(
       {.num_shards = num_shards, .share_unchanged = false, .max_to_keep = 1, .files = &files});
-  SavePromise promise(prefix, -1, Clock::real());
+  internal::SavePromise promise(prefix, -1, Clock::real());
   internal::SaverAccess::write(saver, snapshot, promise);
 }
 
@@ -124,8 +124,8 @@ class Rounds {
  public:
   explicit Rounds(const Options& options)
       : options_(options),
-        files_(make_posix_file_system(options.writer)),
-        plain_files_(make_posix_file_system({.use_direct = false})),
+        files_(internal::make_posix_file_system(options.writer)),
+        plain_files_(internal::make_posix_file_system({.use_direct = false})),
         num_bytes_(options.mib << 20) {
     large_ = random_snapshot(num_bytes_, std::min<size_t>(64, options.mib));
     if (wants("small"))

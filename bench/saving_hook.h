@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/crochet.h"
 #include "page_cache.h"
 #include "save_timeline.h"
@@ -74,7 +74,7 @@ class SavingHook final : public TimelineHook {
  private:
   const SavesToMeasure& options_;
   crochet::Saver saver_;
-  crochet::BackgroundSaver background_;
+  crochet::internal::BackgroundSaver background_;
   std::optional<size_t> baseline_;
   std::optional<crochet::SaveTicket> ticket_;  // Of the last save.
   size_t peak_ = 0;

@@ -73,7 +73,7 @@ Shape eigen_static_shape() {
 template <typename Derived>
 local::TensorSpec array_spec(ToTensorTag, const Eigen::DenseBase<Derived>*) {
   return local::TensorSpec::of(dtype_of<typename Derived::Scalar>,
-                               internal::eigen_static_shape<Derived>());
+                               crochet::internal::eigen_static_shape<Derived>());
 }
 
 // A map onto a tensor as a parameter of an operation's callable.
@@ -88,7 +88,7 @@ struct local::Parameter<Eigen::Map<Dense, kOptions>> {
   static constexpr bool kWrites = !std::is_const_v<Dense>;
 
   static TensorSpec spec() {
-    return TensorSpec::of(dtype_of<Scalar>, internal::eigen_static_shape<Dense>());
+    return TensorSpec::of(dtype_of<Scalar>, crochet::internal::eigen_static_shape<Dense>());
   }
 
   static Map get(Tensor& tensor) {
@@ -121,19 +121,19 @@ inline constexpr bool kHasFixedShape<Dense> = Dense::SizeAtCompileTime != Eigen:
 // may change its size between saves; a restore only gives one without elements another size, and
 // one with the rows of a rank.
 template <typename Derived>
-copies::BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
-  copies::BorrowedArray array = {.view = [&matrix] {
-    return copies::ArrayView{.dtype = dtype_of<typename Derived::Scalar>,
-                             .shape = internal::eigen_shape(matrix),
-                             .data = reinterpret_cast<std::byte*>(matrix.derived().data()),
-                             .order = Derived::IsRowMajor ? copies::MemoryOrder::kRowMajor
-                                                          : copies::MemoryOrder::kColumnMajor};
+BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
+  BorrowedArray array = {.view = [&matrix] {
+    return ArrayView{
+        .dtype = dtype_of<typename Derived::Scalar>,
+        .shape = internal::eigen_shape(matrix),
+        .data = reinterpret_cast<std::byte*>(matrix.derived().data()),
+        .order = Derived::IsRowMajor ? MemoryOrder::kRowMajor : MemoryOrder::kColumnMajor};
   }};
   constexpr bool kHasAnyRows =
       (Derived::IsVectorAtCompileTime ? Derived::SizeAtCompileTime : Derived::RowsAtCompileTime) ==
       Eigen::Dynamic;
   if ((tracker.is_restoring() && matrix.size() == 0) || (kHasAnyRows && tracker.has_rows())) {
-    array.sizes = internal::eigen_static_shape<Derived>();
+    array.sizes = crochet::internal::eigen_static_shape<Derived>();
     array.resize = [&matrix](const Shape& shape) {
       if constexpr (Derived::IsVectorAtCompileTime) {
         matrix.resize(shape[0]);

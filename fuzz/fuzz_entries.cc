@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The header and the entries of a bundle's index, the contents of its table.
-#include "crochet/checkpoint/bundle/bundle_format.h"
+#include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

@@ -6,7 +6,7 @@
 // reach the parser.
 #include <optional>
 
-#include "crochet/checkpoint/bundle/coding.h"
+#include "crochet/checkpoint/bundle/internal/coding.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/crc32c.h"
 #include "fuzz_target.h"

@@ -3,7 +3,7 @@
 //
 // A graph exported by Python, parsed and prepared for import, without TensorFlow. Preparing a
 // prepared graph must change nothing.
-#include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
 #include "crochet/engines/tensorflow/meta_graph.h"
 #include "fuzz_target.h"
 

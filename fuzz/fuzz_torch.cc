@@ -6,8 +6,8 @@
 // 1.6, with the same storages. Every tensor is read, but for large ones, which repeat few elements,
 // and every value that cannot be read is asked for.
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/testing/raw_torch.h"
 #include "fuzz_target.h"
+#include "tests/support/raw_torch.h"
 
 using namespace crochet;
 

@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/bundle/bundle_format.h"
-#include "crochet/checkpoint/layout/slice_key.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
-#include "crochet/checkpoint/safetensors/safetensors_format.h"
+#include "crochet/checkpoint/bundle/internal/bundle_format.h"
+#include "crochet/checkpoint/layout/internal/slice_key.h"
+#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 #include "crochet/summary/record_file.h"
 #include "crochet/tensor/tensor_slice.h"
-#include "crochet/testing/raw_bundle.h"
-#include "crochet/testing/raw_torch.h"
+#include "tests/support/raw_bundle.h"
+#include "tests/support/raw_torch.h"
 
 using namespace crochet;
 using namespace crochet::internal;

@@ -13,8 +13,8 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_torch.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/raw_torch.h"
 #include "tools/inspection.h"
 #include "tools/testing/tool_run.h"
 

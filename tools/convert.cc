@@ -9,18 +9,18 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/command_line.h"
+#include "crochet/base/internal/command_line.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
-#include "crochet/checkpoint/directory/found_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/tensor/fmt.h"
 #include "tools/command.h"
 #include "tools/fill.h"
@@ -225,12 +225,12 @@ std::unique_ptr<CheckpointWriter> filled_writer(FileSystem& files, const Checkpo
     return entry.read();
   };
   if (target.format == CheckpointFormat::kTensorBundle) {
-    auto writer = std::make_unique<BundleWriter>(files, target.prefix);
+    auto writer = std::make_unique<internal::BundleWriter>(files, target.prefix);
     for (const auto& [name, entry] : entries) writer->add(name, read(entry));
     return writer;
   }
-  auto writer = std::make_unique<SafetensorsWriter>(
-      files, target.prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
+  auto writer = std::make_unique<internal::SafetensorsWriter>(
+      files, target.prefix, internal::SafetensorsWriterOptions{.metadata = source.metadata()});
   // Reads each tensor twice, as the header holds its checksum, rather than keeping it in memory.
   for (const auto& each : entries)
     writer->add_later(each.first, [read, &entry = each.second] { return read(entry); });

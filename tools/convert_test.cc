@@ -10,7 +10,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tools/signal_guard.h"
 #include "tools/testing/tool_run.h"
@@ -218,8 +218,8 @@ TEST_F(ConvertTest, AnotherFormatOfTheSameNameIsReplacedAsAWhole) {
 
 // As other programs write them: no checksums, other metadata, and a JSON file next to it.
 TEST_F(ConvertTest, SafetensorsOfOtherProgramsKeepTheirMetadata) {
-  SafetensorsWriter writer(files_, "theirs/weights",
-                           {.checksums = false, .metadata = {{"format", "pt"}}});
+  internal::SafetensorsWriter writer(files_, "theirs/weights",
+                                     {.checksums = false, .metadata = {{"format", "pt"}}});
   writer.add("w", Tensor::from<float>({1, 2}));
   writer.finish();
   put_file(files_, "theirs/weights.json", "{\"hidden_size\": 64}");

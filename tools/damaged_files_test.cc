@@ -9,8 +9,8 @@
 
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/testing/attack_count.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/support/attack_count.h"
 #include "tools/testing/tool_run.h"
 
 namespace crochet::tool {

@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "crochet/tensor/small_number.h"
+#include "crochet/tensor/internal/small_number.h"
+#include "crochet/tensor/internal/visit_type.h"
 #include "crochet/tensor/tensor.h"
-#include "crochet/tensor/visit_type.h"
 #include "tools/number.h"
 
 namespace crochet::tool {

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/base/listed.h"
-#include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/base/internal/listed.h"
+#include "crochet/checkpoint/bundle/internal/bundle_index.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/layout/open_files.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/layout/internal/open_files.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "tools/text.h"
 #include "tools/tool.h"

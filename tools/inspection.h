@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/directory/found_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "tools/json.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/path.h"
 #include "tools/command.h"

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "crochet/io/errno_error.h"
+#include "crochet/io/internal/errno_error.h"
 
 namespace crochet::tool {
 namespace {
@@ -28,7 +28,7 @@ void DescriptorBuffer::write_all() {
     else if (errno == EPIPE)
       throw OutputClosed();
     else if (errno != EINTR)
-      throw_errno(errno, name_, "write");
+      internal::throw_errno(errno, name_, "write");
   }
 }
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "tools/command.h"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
-#include "crochet/checkpoint/directory/found_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/io/path.h"
 #include "tools/command.h"
 #include "tools/name_filter.h"

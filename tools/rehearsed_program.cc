@@ -15,7 +15,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/io/errno_error.h"
+#include "crochet/io/internal/errno_error.h"
 
 namespace crochet::tool {
 namespace {
@@ -80,10 +80,11 @@ ProgramEnd run_program(const RehearsedProgram& program) {
   const int error = ::posix_spawnp(&child, name.c_str(), actions.get(), nullptr,
                                    pointers(program.command).data(), pointers(environment).data());
   if (error != 0)
-    throw NotFoundError(fmt::format("{}: cannot be started: {}", name, errno_text(error)));
+    throw NotFoundError(
+        fmt::format("{}: cannot be started: {}", name, internal::errno_text(error)));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) throw_errno(errno, name, "wait");
+    if (errno != EINTR) internal::throw_errno(errno, name, "wait");
   if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
   return {.exit_code = WEXITSTATUS(status)};
 }

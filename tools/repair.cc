@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_history.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/directory/leftovers.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"

@@ -9,15 +9,15 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/errno_error.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/errno_error.h"
 
 namespace crochet::tool {
 namespace {
 
 std::string new_temporary() {
   std::string path = std::filesystem::temp_directory_path() / "crochet-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) throw_errno(errno, path, "mkdtemp");
+  if (::mkdtemp(path.data()) == nullptr) internal::throw_errno(errno, path, "mkdtemp");
   return path;
 }
 

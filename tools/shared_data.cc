@@ -9,8 +9,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/stored_values.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/stored_values.h"
 #include "crochet/io/path.h"
 #include "tools/text.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/directory/found_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 
 namespace crochet::tool {
 

@@ -10,12 +10,12 @@
 
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/checkpoint_contents.h"
 #include "tools/shared_data.h"
 #include "tools/testing/tool_run.h"
 

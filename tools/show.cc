@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "tools/command.h"

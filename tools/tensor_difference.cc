@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/tensor/fmt.h"
 #include "tools/command.h"
 #include "tools/inspection.h"

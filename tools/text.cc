@@ -8,7 +8,7 @@
 
 #include <fmt/chrono.h>
 
-#include "crochet/base/escape.h"
+#include "crochet/base/internal/escape.h"
 
 namespace crochet::tool {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/edit_distance.h"
 #include "crochet/base/error.h"
-#include "crochet/base/escape.h"
 #include "crochet/base/internal/dynamic_type.h"
+#include "crochet/base/internal/edit_distance.h"
+#include "crochet/base/internal/escape.h"
 #include "crochet/base/log.h"
 #include "crochet/version.h"
 #include "tools/command.h"

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_torch.h"
+#include "tests/support/checkpoint_contents.h"
+#include "tests/support/raw_torch.h"
 #include "tools/testing/tool_run.h"
 
 namespace crochet::tool {

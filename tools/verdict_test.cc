@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/bundle/bundle_format.h"
-#include "crochet/testing/encoded_table.h"
+#include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_torch.h"
+#include "tests/support/encoded_table.h"
+#include "tests/support/raw_torch.h"
 #include "tools/testing/tool_run.h"
 
 namespace crochet::tool {

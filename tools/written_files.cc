@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "crochet/base/parse_json.h"
-#include "crochet/checkpoint/directory/own_files.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/base/internal/parse_json.h"
+#include "crochet/checkpoint/directory/internal/own_files.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::tool {

@@ -43,7 +43,7 @@ class RealClock final : public Clock {
 }  // namespace
 
 Clock& Clock::real() {
-  static Immortal<RealClock> clock;
+  static internal::Immortal<RealClock> clock;
   return *clock;
 }
 

@@ -9,7 +9,7 @@
 #include <cxxabi.h>
 
 #include "crochet/base/class_name.h"
-#include "crochet/base/escape.h"
+#include "crochet/base/internal/escape.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -15,8 +15,8 @@
 
 #include <fmt/chrono.h>
 
-#include "crochet/base/escape.h"
 #include "crochet/base/internal/blocked_signal.h"
+#include "crochet/base/internal/escape.h"
 #include "crochet/base/internal/process_owner.h"
 
 namespace crochet::inline v0 {
@@ -34,8 +34,9 @@ class Sink {
   // Leaked, so that threads may log at exit.
   static Sink& get() {
     static Sink* const sink = [] {
-      static ForkActions actions = {before_fork, after_fork_in_parent, after_fork_in_child};
-      add_fork_actions(actions);
+      static internal::ForkActions actions = {before_fork, after_fork_in_parent,
+                                              after_fork_in_child};
+      internal::add_fork_actions(actions);
       return new Sink;
     }();
     return *sink;

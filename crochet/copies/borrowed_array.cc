@@ -7,10 +7,10 @@
 #include <cstring>
 #include <vector>
 
-#include "crochet/copies/copy_past_cache.h"
+#include "crochet/copies/internal/copy_past_cache.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::inline v0::copies {
+namespace crochet::inline v0 {
 namespace {
 
 // Matrices are transposed in square tiles, so that both sides stay in the first-level
@@ -77,7 +77,7 @@ void copy_out(const ArrayView& array, std::byte* destination, size_t begin, size
   assert(begin <= end && end <= array.num_bytes());
   if (begin == end) return;
   if (!must_be_transposed(array))
-    return copy_past_cache(destination + begin, array.data + begin, end - begin);
+    return internal::copy_past_cache(destination + begin, array.data + begin, end - begin);
   const size_t row_bytes = part_unit(array);
   assert(begin % row_bytes == 0 && end % row_bytes == 0);
   transpose(array.data, destination,
@@ -111,4 +111,4 @@ void fill_array(const ArrayView& array,
   }
 }
 
-}  // namespace crochet::inline v0::copies
+}  // namespace crochet::inline v0

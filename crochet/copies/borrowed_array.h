@@ -12,7 +12,7 @@
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet::inline v0::copies {
+namespace crochet::inline v0 {
 
 class WriteBarrier;
 
@@ -74,4 +74,4 @@ CROCHET_EXPORT size_t part_unit(const ArrayView& array);
 CROCHET_EXPORT void fill_array(const ArrayView& array,
                                const std::function<void(std::span<std::byte> elements)>& fill);
 
-}  // namespace crochet::inline v0::copies
+}  // namespace crochet::inline v0

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crochet::copies {
+namespace crochet {
 namespace {
 
 // Bytes that differ from those at any distance that is a multiple of an element's size.
@@ -107,4 +107,4 @@ TEST(BorrowedArrayTest, IsRowMajorUnlessItIsAMatrix) {
 }
 
 }  // namespace
-}  // namespace crochet::copies
+}  // namespace crochet

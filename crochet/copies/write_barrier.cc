@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/copies/write_barrier.h"
 
-#include "crochet/copies/barrier_state.h"
 #include "crochet/copies/borrowed_array.h"
+#include "crochet/copies/internal/barrier_state.h"
 
-namespace crochet::inline v0::copies {
+namespace crochet::inline v0 {
 
-WriteBarrier::WriteBarrier() : state_([this] { return std::make_unique<BarrierState>(*this); }) {}
+WriteBarrier::WriteBarrier()
+    : state_([this] { return std::make_unique<internal::BarrierState>(*this); }) {}
 
 WriteBarrier::~WriteBarrier() = default;
 
-BarrierState& WriteBarrier::state() const { return static_cast<BarrierState&>(*state_); }
+internal::BarrierState& WriteBarrier::state() const {
+  return static_cast<internal::BarrierState&>(*state_);
+}
 
 void WriteBarrier::before_write(const void* begin, const void* end) noexcept {
   state().before_write(static_cast<const std::byte*>(begin), static_cast<const std::byte*>(end));
@@ -23,4 +26,4 @@ void WriteBarrier::copy(const ArrayView& array, std::byte* to, size_t begin, siz
   copy_out(array, to, begin, end);
 }
 
-}  // namespace crochet::inline v0::copies
+}  // namespace crochet::inline v0

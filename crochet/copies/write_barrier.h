@@ -8,11 +8,15 @@
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_bound.h"
 
-namespace crochet::inline v0::copies {
+namespace crochet::inline v0 {
 
 struct ArrayView;
+namespace internal {
 class BarrierState;
+class CopyOnWriteBatch;
+class GraphBarriers;
 class Guard;
+}  // namespace internal
 
 // Lets snapshots use arrays while the next step runs, for arrays of which each write is announced
 // before it happens.
@@ -26,7 +30,7 @@ class Guard;
 // A program with one function that all writes pass, such as an observer of a library's operators,
 // derives from this class, and announces writes between raise() and lower():
 //
-//   class Observer final : public copies::WriteBarrier {
+//   class Observer final : public WriteBarrier {
 //     void raise() override {
 //       handle_ = add_callback([this](const Write& write) { before_write(write.begin, write.end);
 //       });
@@ -73,20 +77,20 @@ class CROCHET_EXPORT WriteBarrier {
   virtual void lower() noexcept {}
 
   // Copies the bytes [begin, end) of `array`, row-major, to the same bytes of the copy, which
-  // begins at `to`, or reads them. By default copies::copy_out(). Called on any thread, and by
+  // begins at `to`, or reads them. By default copy_out(). Called on any thread, and by
   // several at once. If it throws, the save fails with that error.
   virtual void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end);
 
  private:
-  friend class CopyOnWriteBatch;
-  friend class BarrierState;
-  friend class GraphBarriers;
+  friend class internal::CopyOnWriteBatch;
+  friend class internal::BarrierState;
+  friend class internal::GraphBarriers;
 
-  BarrierState& state() const;
+  internal::BarrierState& state() const;
 
   std::atomic<bool> is_raised_ = false;  // In forked children, too.
   std::atomic<bool> is_reliable_ = true;
-  mutable PerProcess<Guard> state_;  // A BarrierState.
+  mutable internal::PerProcess<internal::Guard> state_;  // A BarrierState.
 };
 
-}  // namespace crochet::inline v0::copies
+}  // namespace crochet::inline v0

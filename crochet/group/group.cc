@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "crochet/base/check_number.h"
-#include "crochet/base/listed.h"
-#include "crochet/base/log_lazily.h"
-#include "crochet/group/message_bytes.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/base/internal/listed.h"
+#include "crochet/base/internal/log_lazily.h"
+#include "crochet/group/internal/message_bytes.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -178,14 +178,15 @@ std::string Group::call(Kind kind, int root, std::string_view bytes, Timeout tim
 }
 
 void Group::tell(const Error& error) noexcept {
-  try_or_log([this] { return fmt::format("leaving group {}", name()); },
-             [&] {
-               const int64_t next = next_call();
-               // Ranks that miss the same ones have the same error.
-               const bool is_same_for_all = error.code() == Code::kDeadlineExceeded;
-               const std::string answer = failure_answer(error, is_same_for_all ? -1 : rank());
-               send_failure(next, encode(Kind::kFailure, 0, next, answer), answer);
-             });
+  internal::try_or_log([this] { return fmt::format("leaving group {}", name()); },
+                       [&] {
+                         const int64_t next = next_call();
+                         // Ranks that miss the same ones have the same error.
+                         const bool is_same_for_all = error.code() == Code::kDeadlineExceeded;
+                         const std::string answer =
+                             failure_answer(error, is_same_for_all ? -1 : rank());
+                         send_failure(next, encode(Kind::kFailure, 0, next, answer), answer);
+                       });
 }
 
 std::optional<std::string> Group::difference(int rank, const Header& own,
@@ -337,14 +338,14 @@ Group::Range Group::all_range(int64_t value, Timeout timeout_secs) {
 
 void Group::leave(std::string_view reason) noexcept {
   if (is_lost() || !owner_.is_here()) return;
-  try_or_log([this] { return fmt::format("leaving group {}", name()); },
-             [&] {
-               const RankFailedError error(
-                   rank(), fmt::format("rank {} of {} left group {}: {}", rank(), size(), name(),
-                                       reason.substr(0, kMaxReasonBytes)));
-               error_ = std::make_exception_ptr(error);
-               tell(error);
-             });
+  internal::try_or_log([this] { return fmt::format("leaving group {}", name()); },
+                       [&] {
+                         const RankFailedError error(
+                             rank(), fmt::format("rank {} of {} left group {}: {}", rank(), size(),
+                                                 name(), reason.substr(0, kMaxReasonBytes)));
+                         error_ = std::make_exception_ptr(error);
+                         tell(error);
+                       });
 }
 
 void Group::throw_if_lost() const {

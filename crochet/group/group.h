@@ -187,7 +187,7 @@ class CROCHET_EXPORT Group {
   static const char* name_of(Kind kind);
 
   GroupOptions options_;
-  const ProcessOwner owner_;  // A forked child is not a rank.
+  const internal::ProcessOwner owner_;  // A forked child is not a rank.
   int64_t num_calls_ = 0;
   std::atomic<bool> in_call_ = false;
   std::exception_ptr error_;  // Why the group is lost.

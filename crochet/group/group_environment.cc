@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/escape.h"
+#include "crochet/base/internal/escape.h"
 
 namespace crochet::inline v0 {
 namespace {

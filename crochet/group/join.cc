@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/group/meet.h"
-#include "crochet/group/reach.h"
+#include "crochet/group/internal/meet.h"
+#include "crochet/group/internal/reach.h"
 
 namespace crochet::inline v0 {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/testing/joined_ranks.h"
+#include "tests/support/joined_ranks.h"
 
 namespace crochet {
 namespace {

@@ -17,11 +17,11 @@
 
 #include "crochet/base/error.h"
 #include "crochet/group/join.h"
-#include "crochet/testing/faulty_network.h"
-#include "crochet/testing/forked_child.h"
-#include "crochet/testing/joined_ranks.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/faulty_network.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/joined_ranks.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

@@ -10,8 +10,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/checkpoint_metrics.h"
+#include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/run_saves.h"
 #include "crochet/ranks/internal/run_agreement.h"
 
@@ -49,7 +49,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
 const CheckpointSaverHookOptions& CheckpointSaverHook::options() const { return saves_->options(); }
 
 void CheckpointSaverHook::begin(Graph& graph) {
-  require_global_step(graph, *this);
+  internal::require_global_step(graph, *this);
   last_save_ = LastSave::kNotBegun;
   agreement_ = internal::agreement_of(graph);
   if (!agreement_->shares_state()) agreement_.reset();

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/hooks/from_tensor.h"
 
 namespace crochet::inline v0 {
@@ -41,9 +41,9 @@ EarlyStoppingMetric::EarlyStoppingMetric(MetricSource metric)
 
 EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric,
                                      const EarlyStoppingOptions& options)
-    : PeriodicHook(metric.value, {.every_steps = options.run_every_steps,
-                                  .owner = "EarlyStoppingHook",
-                                  .steps_option = "run_every_steps"}),
+    : internal::PeriodicHook(metric.value, {.every_steps = options.run_every_steps,
+                                            .owner = "EarlyStoppingHook",
+                                            .steps_option = "run_every_steps"}),
       metric_(std::move(metric)),
       min_steps_(options.min_steps) {
   internal::check_at_least("EarlyStoppingHook: min_steps", min_steps_, 0);
@@ -66,7 +66,7 @@ EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Threshold thres
 }
 
 void EarlyStoppingHook::after_create_session(Session& session, Coordinator& coordinator) {
-  PeriodicHook::after_create_session(session, coordinator);
+  internal::PeriodicHook::after_create_session(session, coordinator);
   last_source_step_.reset();
   if (metric_.source.resume_at) metric_.source.resume_at(read_global_step(session));
 }

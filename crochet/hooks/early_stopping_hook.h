@@ -45,7 +45,7 @@ struct CROCHET_EXPORT EarlyStoppingMetric {
 // (EvaluationHook::metric) or in another process (metric_in_directory). While it is unset or NaN it
 // is neither an improvement nor beyond a threshold. The best value and its step are part of
 // checkpoints: patience carries over when a run resumes.
-class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
+class CROCHET_EXPORT EarlyStoppingHook final : public internal::PeriodicHook {
  public:
   enum class Direction { kLower, kHigher };
   // What ends the run: no value better than the best for max_steps, or one beyond a threshold.

@@ -11,18 +11,18 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/ranks/internal/run_agreement.h"
-#include "crochet/session/held_generators.h"
-#include "crochet/summary/metric_lines.h"
+#include "crochet/session/internal/held_generators.h"
+#include "crochet/summary/internal/metric_lines.h"
 
 namespace crochet::inline v0 {
 
 EvaluationHook::EvaluationHook(EvaluationHookOptions options)
-    : PeriodicHook(Fetches::List{}, {.every_steps = options.every_n_steps,
-                                     .every_secs = options.every_n_secs,
-                                     .clock = options.clock,
-                                     .owner = "EvaluationHook",
-                                     .steps_option = "every_n_steps",
-                                     .secs_option = "every_n_secs"}),
+    : internal::PeriodicHook(Fetches::List{}, {.every_steps = options.every_n_steps,
+                                               .every_secs = options.every_n_secs,
+                                               .clock = options.clock,
+                                               .owner = "EvaluationHook",
+                                               .steps_option = "every_n_steps",
+                                               .secs_option = "every_n_secs"}),
       options_(std::move(options)),
       writer_(options_.summary_writer),
       newest_(std::make_shared<Newest>()) {
@@ -41,7 +41,7 @@ MetricSource EvaluationHook::metric(std::string name) const {
 }
 
 void EvaluationHook::begin(Graph& graph) {
-  PeriodicHook::begin(graph);
+  internal::PeriodicHook::begin(graph);
   agreement_ = internal::agreement_of(graph);
   if (!agreement_->is_alone() && options_.every_n_secs)
     throw InvalidArgumentError(
@@ -58,7 +58,7 @@ void EvaluationHook::begin(Graph& graph) {
 }
 
 void EvaluationHook::after_create_session(Session& session, Coordinator& coordinator) {
-  PeriodicHook::after_create_session(session, coordinator);
+  internal::PeriodicHook::after_create_session(session, coordinator);
   const int64_t step = read_global_step(session);
   // Metrics of lost steps are no longer valid.
   if (newest_->step.value_or(step) > step) *newest_ = {};
@@ -70,13 +70,13 @@ void EvaluationHook::after_create_session(Session& session, Coordinator& coordin
 std::optional<SessionRunArgs> EvaluationHook::before_run(SessionRunContext& context) {
   if (std::exchange(is_due_at_start_, false))
     evaluate(context.session(), read_global_step(context.session()));
-  return PeriodicHook::before_run(context);
+  return internal::PeriodicHook::before_run(context);
 }
 
 void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   made_a_step_ = true;
   if (writer_) writer_->write_start();
-  PeriodicHook::after_run(context, values);
+  internal::PeriodicHook::after_run(context, values);
 }
 
 void EvaluationHook::look(int64_t step, const FetchValues&, SessionRunContext& context) {
@@ -98,7 +98,7 @@ void EvaluationHook::end(Session& session) {
 
 bool EvaluationHook::read_from_curve(int64_t step) {
   FileSystem& files = FileSystem::or_posix(options_.files);
-  const auto points = read_metric_lines(files, writer_->directory());
+  const auto points = internal::read_metric_lines(files, writer_->directory());
   const auto point = points.find(step);
   if (point == points.end()) return false;
   Metrics metrics;

@@ -83,7 +83,7 @@ struct EvaluationHookOptions {
 // In a run with a group (RankOptions::group), every rank evaluates after the same steps, so that an
 // evaluation may use all of them; only the chief logs and writes. Ranks have different clocks:
 // every_n_secs is refused there.
-class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
+class CROCHET_EXPORT EvaluationHook final : public internal::PeriodicHook {
  public:
   // Throws: InvalidArgumentError without an evaluation, unless exactly one interval is set, and
   // above 0.

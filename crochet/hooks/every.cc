@@ -6,14 +6,14 @@
 
 namespace crochet::inline v0 {
 
-EveryHook::EveryHook(const EveryOptions& options, ValueList values,
+EveryHook::EveryHook(const EveryOptions& options, internal::ValueList values,
                      std::function<void(int64_t, const FetchValues&)> function)
-    : PeriodicHook(values.fetches(), {.every_steps = options.steps,
-                                      .every_secs = options.secs,
-                                      .clock = options.clock,
-                                      .owner = "every",
-                                      .steps_option = "steps",
-                                      .secs_option = "secs"}),
+    : internal::PeriodicHook(values.fetches(), {.every_steps = options.steps,
+                                                .every_secs = options.secs,
+                                                .clock = options.clock,
+                                                .owner = "every",
+                                                .steps_option = "steps",
+                                                .secs_option = "secs"}),
       function_(std::move(function)) {}
 
 void EveryHook::look(int64_t step, const FetchValues& values, SessionRunContext&) {
@@ -29,10 +29,10 @@ std::function<void(int64_t, const FetchValues&)> internal::only_at(
   };
 }
 
-AtEndHook::AtEndHook(ValueList values, std::function<void(const FetchValues&)> function)
+AtEndHook::AtEndHook(internal::ValueList values, std::function<void(const FetchValues&)> function)
     : values_(values.fetches()), function_(std::move(function)) {}
 
-void AtEndHook::begin(Graph& graph) { values_ = resolve_values(graph, values_, *this); }
+void AtEndHook::begin(Graph& graph) { values_ = internal::resolve_values(graph, values_, *this); }
 
 void AtEndHook::end(Session& session) {
   if (left_out_for_signal("the final values are not evaluated")) return;

@@ -24,10 +24,10 @@ struct EveryOptions {
 };
 
 // What every() and at() return.
-class CROCHET_EXPORT EveryHook final : public PeriodicHook {
+class CROCHET_EXPORT EveryHook final : public internal::PeriodicHook {
  public:
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
-  EveryHook(const EveryOptions& options, ValueList values,
+  EveryHook(const EveryOptions& options, internal::ValueList values,
             std::function<void(int64_t step, const FetchValues& values)> function);
 
  private:
@@ -41,7 +41,7 @@ class CROCHET_EXPORT EveryHook final : public PeriodicHook {
 // What at_end() returns.
 class CROCHET_EXPORT AtEndHook final : public SessionRunHook {
  public:
-  AtEndHook(ValueList values, std::function<void(const FetchValues& values)> function);
+  AtEndHook(internal::ValueList values, std::function<void(const FetchValues& values)> function);
 
   void begin(Graph& graph) override;
   void end(Session& session) override;
@@ -61,7 +61,7 @@ class CROCHET_EXPORT AtEndHook final : public SessionRunHook {
 // unless its parameter is an optional or a Tensor. Values are computed only in the steps in which
 // they are due. Throws: InvalidArgumentError unless the function takes as many values as are given.
 template <typename Function>
-EveryHook every(const EveryOptions& options, ValueList values, Function function) {
+EveryHook every(const EveryOptions& options, internal::ValueList values, Function function) {
   return EveryHook(options, values,
                    internal::value_function<Function, int64_t>(std::move(function), values));
 }
@@ -80,7 +80,7 @@ CROCHET_EXPORT std::function<void(int64_t step, const FetchValues& values)> only
 //
 //   at({.steps = 1000}, "loss", [](int64_t step, float loss) { ... })
 template <typename Function>
-EveryHook at(const EveryOptions& options, ValueList values, Function function) {
+EveryHook at(const EveryOptions& options, internal::ValueList values, Function function) {
   return EveryHook(options, values,
                    internal::only_at(options.steps, internal::value_function<Function, int64_t>(
                                                         std::move(function), values)));
@@ -93,7 +93,7 @@ EveryHook at(const EveryOptions& options, ValueList values, Function function) {
 // Converts and throws as every() does. Like FinalOpsHook, it evaluates nothing if a signal asks
 // the process to end.
 template <typename Function>
-AtEndHook at_end(ValueList values, Function function) {
+AtEndHook at_end(internal::ValueList values, Function function) {
   return AtEndHook(values, internal::value_function<Function>(std::move(function), values));
 }
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/global_step.h"
 #include "crochet/ranks/group_of.h"
 
 namespace crochet::inline v0 {
@@ -28,7 +28,7 @@ GlobalStepWaiterHook::GlobalStepWaiterHook(GlobalStepWaiterHookOptions options)
 }
 
 void GlobalStepWaiterHook::begin(Graph& graph) {
-  require_global_step(graph, *this);
+  internal::require_global_step(graph, *this);
   const Group* const group = group_of(graph);
   in_group_ = group != nullptr && group->size() > 1;
   started_ = false;

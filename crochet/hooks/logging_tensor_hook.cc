@@ -11,8 +11,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/hooks/global_step.h"
-#include "crochet/hooks/value_text.h"
+#include "crochet/hooks/internal/global_step.h"
+#include "crochet/hooks/internal/value_text.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -74,7 +74,7 @@ void LoggingTensorHook::begin(Graph& graph) {
 }
 
 std::optional<SessionRunArgs> LoggingTensorHook::before_run(SessionRunContext&) {
-  require_session(!request_.empty(), *this);
+  internal::require_session(!request_.empty(), *this);
   requested_ = timer_ && timer_->should_trigger_for_step(num_runs_);
   if (!requested_) return std::nullopt;
   return SessionRunArgs{.fetches = request_};
@@ -113,7 +113,7 @@ std::string LoggingTensorHook::line(const FetchValues& values) const {
     if (options_.formatter) {
       by_tag[tag] = value;
     } else {
-      text += fmt::format("{}{} = {}", i > 0 ? ", " : "", tag, value_text(value));
+      text += fmt::format("{}{} = {}", i > 0 ? ", " : "", tag, internal::value_text(value));
     }
   }
   return options_.formatter ? options_.formatter(by_tag) : text;

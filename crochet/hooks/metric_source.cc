@@ -16,8 +16,8 @@
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
+#include "crochet/summary/internal/metric_lines.h"
 #include "crochet/summary/json_lines_writer.h"
-#include "crochet/summary/metric_lines.h"
 #include "crochet/summary/read_metrics.h"
 
 namespace crochet::inline v0 {
@@ -94,7 +94,7 @@ class PointsInDirectory final : public Saveable {
     if (read_files_ == found) return points_;
     read_files_.reset();
     points_ = internal::read_timed_metrics(files_, eval_dir_);
-    for (const auto& [step, metrics] : read_metric_lines(files_, eval_dir_)) {
+    for (const auto& [step, metrics] : internal::read_metric_lines(files_, eval_dir_)) {
       const auto point = points_.find(step);
       const auto time = metrics.find(internal::kCheckpointTime);
       if (point != points_.end() && time != metrics.end()) point->second.time = time->second;

@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/from_tensor.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
 namespace crochet::inline v0 {
@@ -30,10 +30,10 @@ NanTensorHook::NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options)
     throw InvalidArgumentError("NanTensorHook: the loss must be one output or one name");
 }
 
-void NanTensorHook::begin(Graph& graph) { loss_ = resolve_values(graph, loss_, *this); }
+void NanTensorHook::begin(Graph& graph) { loss_ = internal::resolve_values(graph, loss_, *this); }
 
 std::optional<SessionRunArgs> NanTensorHook::before_run(SessionRunContext&) {
-  require_session(loss_.as_output() != nullptr, *this);
+  internal::require_session(loss_.as_output() != nullptr, *this);
   return SessionRunArgs{.fetches = loss_};
 }
 

@@ -6,9 +6,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/global_step.h"
 #include "crochet/io/path.h"
-#include "crochet/summary/traced_run.h"
+#include "crochet/summary/internal/traced_run.h"
 
 namespace crochet::inline v0 {
 
@@ -25,7 +25,7 @@ ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
 }
 
 void ProfilerHook::begin(Graph& graph) {
-  require_global_step(graph, *this);
+  internal::require_global_step(graph, *this);
   writer_ =
       SummaryWriter::for_directory(options_.output_dir, *files_, Clock::or_real(options_.clock));
 }
@@ -36,7 +36,7 @@ void ProfilerHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext& context) {
-  require_session(writer_ != nullptr, *this);
+  internal::require_session(writer_ != nullptr, *this);
   requested_ = next_step_ && timer_.should_trigger_for_step(*next_step_);
   context.request_global_step();
   if (!requested_) return {};
@@ -64,13 +64,14 @@ void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
   try {
     files_->create_directories(directory_of(path));
     replace_file(*files_, path,
-                 chrome_trace(metadata, {.show_dataflow = options_.show_dataflow,
-                                         .show_memory = options_.show_memory}));
+                 internal::chrome_trace(metadata, {.show_dataflow = options_.show_dataflow,
+                                                   .show_memory = options_.show_memory}));
     log_info(fmt::format("{}: the profile of step {}", path, step));
   } catch (const Error& error) {
     log_warning(fmt::format("the profile of step {} cannot be written: {}", step, error.what()));
   }
-  writer_->add_run_metadata(fmt::format("step_{}", step), encode_run_metadata(metadata), step);
+  writer_->add_run_metadata(fmt::format("step_{}", step), internal::encode_run_metadata(metadata),
+                            step);
 }
 
 }  // namespace crochet::inline v0

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "crochet/hooks/from_tensor.h"
-#include "crochet/hooks/global_step.h"
-#include "crochet/hooks/terminal_line.h"
+#include "crochet/hooks/internal/global_step.h"
+#include "crochet/hooks/internal/terminal_line.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -29,29 +29,30 @@ int64_t tenth(int64_t step, int64_t last_step) { return last_step > 0 ? step * 1
 // Where progress is shown: a line of a terminal, or lines of a file.
 class ProgressBarHook::Screen {
  public:
-  explicit Screen(std::FILE* stream) : stream_(stream), traits_(terminal_traits(stream)) {
+  explicit Screen(std::FILE* stream) : stream_(stream), traits_(internal::terminal_traits(stream)) {
     if (traits_.is_terminal) line_.emplace(stream);
   }
 
   bool is_terminal() const { return traits_.is_terminal; }
 
-  void show(const Progress& progress) {
+  void show(const internal::Progress& progress) {
     if (line_) {
       // The last column stays free: some terminals wrap once it is written.
-      line_->draw(render_progress_bar(progress, {.width = terminal_width(stream_) - 1,
-                                                 .color = traits_.color,
-                                                 .unicode = traits_.unicode}));
+      line_->draw(
+          internal::render_progress_bar(progress, {.width = internal::terminal_width(stream_) - 1,
+                                                   .color = traits_.color,
+                                                   .unicode = traits_.unicode}));
     } else {
       // fmt::print would throw if the stream cannot be written, and end training.
-      std::fputs((render_progress_line(progress) + '\n').c_str(), stream_);
+      std::fputs((internal::render_progress_line(progress) + '\n').c_str(), stream_);
       std::fflush(stream_);
     }
   }
 
  private:
   std::FILE* stream_;
-  const TerminalTraits traits_;
-  std::optional<TerminalLine> line_;
+  const internal::TerminalTraits traits_;
+  std::optional<internal::TerminalLine> line_;
 };
 
 ProgressBarHook::ProgressBarHook(ProgressBarHookOptions options)
@@ -61,7 +62,7 @@ ProgressBarHook::~ProgressBarHook() = default;
 ProgressBarHook::ProgressBarHook(ProgressBarHook&&) noexcept = default;
 
 void ProgressBarHook::begin(Graph& graph) {
-  step_ = require_global_step(graph, *this);
+  step_ = internal::require_global_step(graph, *this);
   Fetches::List outputs;
   for (const std::string& name : options_.values) outputs.emplace_back(graph.output(name));
   request_ = std::move(outputs);
@@ -87,7 +88,7 @@ bool ProgressBarHook::is_due(int64_t step, std::optional<int64_t> last_step) con
 }
 
 std::optional<SessionRunArgs> ProgressBarHook::before_run(SessionRunContext& context) {
-  require_session(screen_ != nullptr, *this);
+  internal::require_session(screen_ != nullptr, *this);
   ++progress_.step;
   requested_ = is_due(progress_.step, context.last_step());
   if (!requested_) return std::nullopt;

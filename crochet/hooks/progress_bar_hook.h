@@ -63,7 +63,7 @@ class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
   Fetches request_;                 // The values.
   std::shared_ptr<Screen> screen_;  // Set between begin and the end.
 
-  Progress progress_;
+  internal::Progress progress_;
   // The steps shown, with their times, over the period that the rate is measured.
   std::vector<std::pair<Clock::TimePoint, int64_t>> history_;
   int64_t shown_step_ = -1;

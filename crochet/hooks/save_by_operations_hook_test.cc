@@ -9,11 +9,11 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
-#include "crochet/session/state_operations.h"
+#include "crochet/session/internal/state_operations.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
@@ -25,7 +25,7 @@ namespace {
 using testing::ElementsAre;
 
 // Writes the step; the n-th save, from 1, may fail.
-class StepOperations final : public StateOperations {
+class StepOperations final : public internal::StateOperations {
  public:
   explicit StepOperations(FileSystem& files) : files_(files) {}
 
@@ -34,7 +34,7 @@ class StepOperations final : public StateOperations {
   void save(Session& session, const std::string& prefix) override {
     ++num_saves;
     if (num_saves == failing_save) fail();
-    BundleWriter writer(files_, prefix);
+    internal::BundleWriter writer(files_, prefix);
     writer.add("global_step", Tensor::scalar(read_global_step(session)));
     writer.finish();
   }
@@ -61,7 +61,7 @@ class StepOperations final : public StateOperations {
 template <typename Hook>
 class SaveByOperationsTest : public testing::Test {
  protected:
-  SaveByOperationsTest() { graph_.attach<StateOperations>(operations_); }
+  SaveByOperationsTest() { graph_.attach<internal::StateOperations>(operations_); }
 
   // Saves each step.
   std::shared_ptr<Hook> train(int64_t last_step, SaveErrorPolicy on_save_error,

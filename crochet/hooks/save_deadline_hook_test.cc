@@ -24,8 +24,8 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/standing_clock.h"
-#include "crochet/testing/wait_until.h"
 #include "crochet/testing/watched_file_system.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
-#include "crochet/testing/attack_count.h"
-#include "crochet/testing/fault_life.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/fault_life.h"
 
 namespace crochet {
 namespace {

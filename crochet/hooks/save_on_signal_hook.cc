@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "crochet/base/pending_signal.h"
-#include "crochet/hooks/signal_handlers.h"
+#include "crochet/hooks/internal/signal_handlers.h"
 
 namespace crochet::inline v0 {
 namespace {

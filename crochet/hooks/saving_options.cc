@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/saving_options.h"
 
-#include "crochet/base/check_number.h"
+#include "crochet/base/internal/check_number.h"
 
 namespace crochet::inline v0 {
 

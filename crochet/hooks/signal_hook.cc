@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/signal_request.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/hooks/signal_handlers.h"
+#include "crochet/hooks/internal/signal_handlers.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/base/log.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/global_step.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -34,7 +34,7 @@ StepCounterHook::StepCounterHook(StepCounterHookOptions options)
 }
 
 void StepCounterHook::begin(Graph& graph) {
-  step_ = require_global_step(graph, *this);
+  step_ = internal::require_global_step(graph, *this);
   tag_ = graph.global_step_name() + "/sec";
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir, FileSystem::posix(),
@@ -50,7 +50,7 @@ void StepCounterHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext& context) {
-  require_session(static_cast<bool>(step_), *this);
+  internal::require_session(static_cast<bool>(step_), *this);
   context.request_global_step();
   return {};
 }

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
+#include "crochet/base/internal/check_number.h"
 
 namespace crochet::inline v0 {
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/hooks/internal/global_step.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -36,7 +36,7 @@ StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
   internal::check_at_least("StopAtStepHook: last_step", last_step_, 0);
 }
 
-void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *this); }
+void StopAtStepHook::begin(Graph& graph) { step_ = internal::require_global_step(graph, *this); }
 
 void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
   others_train_ = !session.target().empty();
@@ -49,7 +49,7 @@ void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext& context) {
-  require_session(step_ && last_step_, *this);
+  internal::require_session(step_ && last_step_, *this);
   context.request_global_step();
   return {};
 }

@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/from_tensor.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
 namespace crochet::inline v0 {
@@ -62,8 +62,9 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
 }
 
 void SummarySaverHook::begin(Graph& graph) {
-  require_global_step(graph, *this);
-  if (!options_.scaffold) options_.summary_op = resolve_values(graph, options_.summary_op, *this);
+  internal::require_global_step(graph, *this);
+  if (!options_.scaffold)
+    options_.summary_op = internal::resolve_values(graph, options_.summary_op, *this);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir, FileSystem::posix(),
                                            Clock::or_real(options_.clock));
@@ -99,7 +100,7 @@ void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
 }
 
 std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext& context) {
-  require_session(!request_.empty(), *this);
+  internal::require_session(!request_.empty(), *this);
   requested_ = !next_step_ || timer_.should_trigger_for_step(*next_step_);
   context.request_global_step();
   if (!requested_) return {};

@@ -65,7 +65,7 @@ class UndrivenHooksTest : public testing::Test {
     const HookList hooks = {hook};
     const std::unique_ptr<Session> engine = graph_.new_session("");
     StopState stop;
-    HookedSession session(*engine, hooks, stop);
+    internal::HookedSession session(*engine, hooks, stop);
     try {
       if (begins) hook->begin(graph_);
       for (int i = 0; i < 3 && !session.should_stop(); ++i) session.run(graph_.train());

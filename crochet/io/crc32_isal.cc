@@ -4,8 +4,8 @@
 // crc32 by ISA-L; crc32_own.cc takes its place in a build without it.
 #include <isa-l/crc.h>
 
-#include "crochet/io/after_isal.h"
-#include "crochet/io/crc32.h"
+#include "crochet/io/internal/after_isal.h"
+#include "crochet/io/internal/crc32.h"
 
 namespace crochet::inline v0::internal {
 

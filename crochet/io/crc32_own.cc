@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crc32 without ISA-L; crc32_isal.cc takes its place in a build with it.
-#include "crochet/io/crc32.h"
-#include "crochet/io/crc_tables.h"
+#include "crochet/io/internal/crc32.h"
+#include "crochet/io/internal/crc_tables.h"
 
 namespace crochet::inline v0::internal {
 

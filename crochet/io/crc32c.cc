@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/crc32c.h"
 
-#include "crochet/io/crc_tables.h"
+#include "crochet/io/internal/crc_tables.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <isa-l/crc.h>
 
-#include "crochet/io/after_isal.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/internal/after_isal.h"
 
 namespace crochet::inline v0 {
 

@@ -3,7 +3,7 @@
 //
 // crc32c without ISA-L; crc32c_isal.cc takes its place in a build with it.
 #include "crochet/io/crc32c.h"
-#include "crochet/io/crc32c_ways.h"
+#include "crochet/io/internal/crc32c_ways.h"
 
 namespace crochet::inline v0 {
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/testing/random_bytes.h"
+#include "tests/support/random_bytes.h"
 
 namespace crochet {
 namespace {

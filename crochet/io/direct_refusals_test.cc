@@ -10,13 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/direct_writer.h"
-#include "crochet/io/posix_files.h"
-#include "crochet/testing/forked_child.h"
+#include "crochet/io/internal/direct_writer.h"
+#include "crochet/io/internal/posix_files.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/refused_call.h"
-#include "crochet/testing/scripted_calls.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/refused_call.h"
+#include "tests/support/scripted_calls.h"
 
 namespace crochet {
 namespace {
@@ -46,7 +46,7 @@ class DirectRefusalsTest : public testing::Test {
     log_.clear();
   }
 
-  DirectWriterOptions options() {
+  internal::DirectWriterOptions options() {
     return {.min_bytes = 0, .num_buffers = 3, .buffer_bytes = kBufferBytes, .calls = &calls_};
   }
 
@@ -64,7 +64,7 @@ class DirectRefusalsTest : public testing::Test {
   }
   // Writes a file repeatedly with a writer that must use the page cache.
   void expect_logged_once(const std::string& what) {
-    DirectWriter writer(options());
+    internal::DirectWriter writer(options());
     for (int i = 0; i < 3; ++i) {
       const auto file = writer.create(path_, 100'000);
       file->append(pattern(100'000));
@@ -81,7 +81,7 @@ class DirectRefusalsTest : public testing::Test {
   const std::string path_ = directory_ / "file";
   ScriptedCalls calls_;
   LogCapture log_;
-  DirectWriter writer_{options()};
+  internal::DirectWriter writer_{options()};
 };
 
 TEST_F(DirectRefusalsTest, UsesThePageCacheWithoutDirectFiles) {
@@ -110,7 +110,7 @@ TEST_F(DirectRefusalsTest, UsesThePageCacheWithoutRings) {
 
 TEST_F(DirectRefusalsTest, DoesNotLogThatBuffersAreNotRegistered) {
   calls_.on_register = [](int) { return -ENOMEM; };
-  DirectWriter writer(options());
+  internal::DirectWriter writer(options());
   const auto file = writer.create(path_, 100'000);
   file->append(pattern(100'000));
   file->sync();
@@ -120,7 +120,7 @@ TEST_F(DirectRefusalsTest, DoesNotLogThatBuffersAreNotRegistered) {
 }
 
 TEST_F(DirectRefusalsTest, LogsEachReasonOnce) {
-  DirectWriter writer(options());
+  internal::DirectWriter writer(options());
   calls_.on_open = [](int n) { return n < 2 ? -EINVAL : 0; };
   calls_.on_make_ring = [](int) { return -EPERM; };
   for (int i = 0; i < 4; ++i) writer.create(path_, 100'000)->close();
@@ -132,7 +132,7 @@ TEST_F(DirectRefusalsTest, FallsBackToThePageCacheIfAWriteIsRefused) {
   for (const int error : {EINVAL, EOPNOTSUPP, ENOSYS})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
-      calls_.on_result = [=](int i, const IoRequest& request, int result) {
+      calls_.on_result = [=](int i, const internal::IoRequest& request, int result) {
         if (i != first + n) return result;
         // Pretends that nothing was written, whatever the kernel did.
         const std::string garbage(request.end - request.begin, '!');
@@ -170,7 +170,7 @@ TEST_F(DirectRefusalsTest, RetriesInterruptedWrites) {
   for (const int error : {EINTR, EAGAIN, ECANCELED})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
-      calls_.on_result = [=](int i, const IoRequest&, int result) {
+      calls_.on_result = [=](int i, const internal::IoRequest&, int result) {
         return i == first + n || i == first + n + 1 ? -error : result;
       };
       write(static_cast<size_t>(n) + 2);
@@ -180,7 +180,7 @@ TEST_F(DirectRefusalsTest, RetriesInterruptedWrites) {
 }
 
 // Overwrites the bytes that the kernel claims not to have written.
-void spoil_from(const IoRequest& request, size_t written, const std::string& path) {
+void spoil_from(const internal::IoRequest& request, size_t written, const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const std::string garbage(request.end - request.begin - written, '!');
   EXPECT_EQ(
@@ -193,7 +193,7 @@ TEST_F(DirectRefusalsTest, CompletesShortWrites) {
   for (const size_t written : {0, 1, 511, 4096, 4097, 12'288, 16'383})
     for (int n = 0; n < kNumWrites; n += 3) {
       const int first = calls_.num_results;
-      calls_.on_result = [=, this](int i, const IoRequest& request, int result) {
+      calls_.on_result = [=, this](int i, const internal::IoRequest& request, int result) {
         if (i != first + n) return result;
         spoil_from(request, written, path_);
         return static_cast<int>(written);
@@ -205,7 +205,7 @@ TEST_F(DirectRefusalsTest, CompletesShortWrites) {
 
 TEST_F(DirectRefusalsTest, ThrowsIfAWriteMakesNoProgress) {
   for (const int result : {-EAGAIN, 0}) {
-    calls_.on_result = [=](int, const IoRequest&, int) { return result; };
+    calls_.on_result = [=](int, const internal::IoRequest&, int) { return result; };
     EXPECT_THAT([&] { write(0); }, ThrowsMessage<UnknownError>(HasSubstr(path_)));
   }
 }
@@ -215,7 +215,7 @@ TEST_F(DirectRefusalsTest, AFailedWriteKillsOnlyItsFile) {
     for (int n = 0; n < kNumWrites; ++n) {
       SCOPED_TRACE(n);
       const int first = calls_.num_results;
-      calls_.on_result = [=](int i, const IoRequest&, int result) {
+      calls_.on_result = [=](int i, const internal::IoRequest&, int result) {
         return i == first + n ? -error : result;
       };
       const auto file = writer_.create(path_, kNumWrites * kBufferBytes);
@@ -290,7 +290,7 @@ TEST_F(DirectRefusalsTest, DoesNotReuseABrokenRing) {
 TEST_F(DirectRefusalsTest, FallsBackToThePageCacheIfTheRingRefusesRequests) {
   for (const int error : {EPERM, EACCES, ENOSYS, EAGAIN}) {
     calls_.on_submit = [=](int) { return -error; };
-    DirectWriter writer(options());
+    internal::DirectWriter writer(options());
     const auto file = writer.create(path_, 100'000);
     file->append(pattern(100'000, 3));
     file->sync();
@@ -310,8 +310,8 @@ TEST_F(DirectRefusalsTest, WritesAndReadsInASandboxThatRefusesOnlyRequests) {
   for (const int error : {EPERM, EACCES, ENOSYS})
     for (const int num_before : {0, 2}) {
       const int result = run_in_child([&] {
-        DirectWriter writer;
-        PosixStreams streams(ReadWay::kDirect);
+        internal::DirectWriter writer;
+        internal::PosixStreams streams(internal::ReadWay::kDirect);
         for (int i = 0; i < 4; ++i) {
           if (i == num_before && !refuse_system_call(SYS_io_uring_enter, error)) return kNoSandbox;
           const auto file = writer.create(path_, bytes.size());
@@ -319,7 +319,7 @@ TEST_F(DirectRefusalsTest, WritesAndReadsInASandboxThatRefusesOnlyRequests) {
           file->sync();
           file->close();
           std::string found(bytes.size(), '?');
-          const PosixReadableFile written(path_, streams);
+          const internal::PosixReadableFile written(path_, streams);
           written.stream(0, bytes.size())->read(std::as_writable_bytes(std::span(found)));
           if (found != bytes) return 1;
         }

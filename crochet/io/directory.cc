@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/errno_error.h"
-#include "crochet/io/file_place.h"
+#include "crochet/io/internal/errno_error.h"
+#include "crochet/io/internal/file_place.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 class NamedDirectory final : public ForwardingDirectory {
  public:
   NamedDirectory(FileSystem& files, const std::string& path) : ForwardingDirectory(files, path) {
-    if (!is_directory(files, path)) throw_errno(ENOENT, path, "open");
+    if (!is_directory(files, path)) internal::throw_errno(ENOENT, path, "open");
   }
 
   DirectoryIdentity identity() const override {
@@ -44,7 +44,7 @@ void throw_not_in_place(const std::string& path) {
 }
 
 std::string ForwardingDirectory::translated(const std::string& path) {
-  static_cast<void>(name_within(path_, path));
+  static_cast<void>(internal::name_within(path_, path));
   return path;
 }
 

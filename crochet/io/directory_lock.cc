@@ -16,13 +16,13 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/base/log.h"
-#include "crochet/base/log_lazily.h"
 #include "crochet/io/directory.h"
+#include "crochet/io/internal/untrusted_file.h"
 #include "crochet/io/path.h"
-#include "crochet/io/untrusted_file.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -72,7 +72,7 @@ class NoFileLock final : public FileLock {
   bool is_held() const override { return owner_.is_here(); }
 
  private:
-  const ProcessOwner owner_;
+  const internal::ProcessOwner owner_;
 };
 
 std::unique_ptr<FileLock> lock_or_null(FileSystem& files, const std::string& path,
@@ -103,10 +103,11 @@ struct DirectoryLock::Held {
 
   // The run ends: a later one must not report that it died.
   void end_run() noexcept {
-    try_or_log([this] { return path + "/.lock: that the run has ended cannot be recorded"; },
-               [this] {
-                 if (lock->is_held()) lock->write("");
-               });
+    internal::try_or_log(
+        [this] { return path + "/.lock: that the run has ended cannot be recorded"; },
+        [this] {
+          if (lock->is_held()) lock->write("");
+        });
     has_run = false;
   }
 
@@ -125,7 +126,7 @@ class DirectoryLock::AllHeld {
  public:
   // A forked child holds none of its parent's locks.
   static AllHeld& instance() {
-    static Immortal<PerProcess<AllHeld>> all;
+    static internal::Immortal<internal::PerProcess<AllHeld>> all;
     return **all;
   }
 

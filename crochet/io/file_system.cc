@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/log_lazily.h"
+#include "crochet/base/internal/random.h"
 #include "crochet/base/log.h"
-#include "crochet/base/log_lazily.h"
-#include "crochet/base/random.h"
-#include "crochet/io/coalescing_file.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/io/errno_error.h"
+#include "crochet/io/internal/coalescing_file.h"
+#include "crochet/io/internal/errno_error.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
@@ -42,7 +42,8 @@ class PlainReadStream final : public ReadStream {
 };
 
 std::string temporary_path(const std::string& path) {
-  return fmt::format("{}.tmp{:016x}{:016x}", path, random_number(), random_number());
+  return fmt::format("{}.tmp{:016x}{:016x}", path, internal::random_number(),
+                     internal::random_number());
 }
 
 void write_durably(FileSystem& files, const std::string& path, std::string_view content) {
@@ -95,12 +96,12 @@ std::unique_ptr<MappedBytes> ReadableFile::map(uint64_t, uint64_t) const { retur
 
 std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path,
                                                        uint64_t expected_bytes) {
-  auto file = std::make_unique<CoalescingFile>(path, create(path));
+  auto file = std::make_unique<internal::CoalescingFile>(path, create(path));
   const uint64_t free = expected_bytes == 0 ? 0 : free_bytes(path);
   if (expected_bytes <= free) return file;
   file.reset();
   remove_left_over(*this, path);
-  throw_no_room(ENOSPC, path, expected_bytes, free);
+  internal::throw_no_room(ENOSPC, path, expected_bytes, free);
 }
 
 std::string FileSystem::fixed_path(const std::string& path, const WorkingDirectory&) const {
@@ -125,8 +126,9 @@ void remove_left_over(FileSystem& files, const std::string& path) noexcept {
   try {
     if (files.exists(path)) files.remove(path);
   } catch (const std::exception& error) {
-    log_lazily(Severity::kWarning,
-               [&] { return fmt::format("a leftover was not removed: {}", error.what()); });
+    internal::log_lazily(Severity::kWarning, [&] {
+      return fmt::format("a leftover was not removed: {}", error.what());
+    });
   }
 }
 

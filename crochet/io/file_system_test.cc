@@ -12,9 +12,9 @@
 #include <filesystem>
 
 #include "crochet/io/directory.h"
-#include "crochet/io/file_descriptor.h"
-#include "crochet/io/posix_file_system.h"
-#include "crochet/io/posix_files.h"
+#include "crochet/io/internal/file_descriptor.h"
+#include "crochet/io/internal/posix_file_system.h"
+#include "crochet/io/internal/posix_files.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/file_system_contract.h"
 #include "crochet/testing/log_capture.h"
@@ -50,14 +50,15 @@ ScratchFiles failing_files_that_do_not_fail() {
 }
 
 // The operating system's files, with options for writing large ones.
-FileSystemCase posix_files_with(const std::string& name, const DirectWriterOptions& options) {
+FileSystemCase posix_files_with(const std::string& name,
+                                const internal::DirectWriterOptions& options) {
   return {name, [options] {
             struct Both {
               TempDirectory directory;
               std::unique_ptr<FileSystem> files;
             };
             const auto both = std::make_shared<Both>();
-            both->files = make_posix_file_system(options);
+            both->files = internal::make_posix_file_system(options);
             return ScratchFiles{both->files.get(), both->directory.path(), both};
           }};
 }
@@ -198,8 +199,8 @@ TEST(PosixFileSystemTest, ReportsTheSystemsMessage) {
 
 // Simulates a full disk with the kernel's /dev/full.
 TEST(PosixFileSystemTest, ReportsAFullDiskAsResourceExhausted) {
-  const auto file = std::make_unique<PosixWritableFile>(
-      "/dev/full", FileDescriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)), 0);
+  const auto file = std::make_unique<internal::PosixWritableFile>(
+      "/dev/full", internal::FileDescriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)), 0);
   EXPECT_THAT([&] { file->append("x"); },
               ThrowsMessage<ResourceExhaustedError>(
                   "/dev/full: write failed: No space left on device (ENOSPC)"));
@@ -466,7 +467,7 @@ TEST(PosixFileSystemTest, NeverUsesStandardDescriptorsForFiles) {
 TEST(PosixFileSystemTest, ADescriptorIsNeverAStandardStream) {
   const auto body = [] {
     ::close(1);
-    const FileDescriptor file(::open("/dev/null", O_WRONLY));
+    const internal::FileDescriptor file(::open("/dev/null", O_WRONLY));
     return file.get() > 2 && ::fcntl(1, F_GETFD) < 0 ? 0 : 1;
   };
   EXPECT_EQ(status_in_child(body), 0);

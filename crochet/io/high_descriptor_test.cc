@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/io/direct_writer.h"
-#include "crochet/io/file_descriptor.h"
-#include "crochet/io/posix_files.h"
-#include "crochet/testing/forked_child.h"
+#include "crochet/io/internal/direct_writer.h"
+#include "crochet/io/internal/file_descriptor.h"
+#include "crochet/io/internal/posix_files.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/forked_child.h"
 
 namespace crochet {
 namespace {
@@ -27,16 +27,16 @@ bool are_standard_streams_closed() {
 }
 
 TEST(HighDescriptorTest, LeavesHighDescriptorsAndErrorsAlone) {
-  EXPECT_EQ(above_standard_streams(-1), -1);
-  EXPECT_EQ(above_standard_streams(3), 3);
-  EXPECT_EQ(above_standard_streams(1000), 1000);
+  EXPECT_EQ(internal::above_standard_streams(-1), -1);
+  EXPECT_EQ(internal::above_standard_streams(3), 3);
+  EXPECT_EQ(internal::above_standard_streams(1000), 1000);
 }
 
 TEST(HighDescriptorTest, MovesLowDescriptorsAndMarksThemCloseOnExec) {
   EXPECT_EQ(run_in_child([] {
               close_standard_streams();
               const int low = ::open("/dev/null", O_RDONLY);
-              const int high = above_standard_streams(low);
+              const int high = internal::above_standard_streams(low);
               if (low != 0 || high < 3 || !are_standard_streams_closed()) return 1;
               return ::fcntl(high, F_GETFD) == FD_CLOEXEC ? 0 : 2;
             }),
@@ -50,7 +50,7 @@ TEST(HighDescriptorTest, DirectWritesAndReadsLeaveTheStandardStreamsClosed) {
   const std::string content(size_t{3} << 20, 'x');
   EXPECT_EQ(run_in_child([&] {
               close_standard_streams();
-              DirectWriter writer;
+              internal::DirectWriter writer;
               const auto file = writer.create(path, content.size());
               if (!are_standard_streams_closed()) return 1;
               file->append(content);
@@ -61,8 +61,8 @@ TEST(HighDescriptorTest, DirectWritesAndReadsLeaveTheStandardStreamsClosed) {
             }),
             0);
   EXPECT_EQ(run_in_child([&] {
-              PosixStreams streams(ReadWay::kDirect);
-              const PosixReadableFile file(path, streams);
+              internal::PosixStreams streams(internal::ReadWay::kDirect);
+              const internal::PosixReadableFile file(path, streams);
               close_standard_streams();
               std::string found(content.size(), '?');
               const auto stream = file.stream(0, content.size());

@@ -9,8 +9,8 @@
 #include <liburing.h>
 #include <sched.h>
 
-#include "crochet/io/file_descriptor.h"
-#include "crochet/io/io_ring.h"
+#include "crochet/io/internal/file_descriptor.h"
+#include "crochet/io/internal/io_ring.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -19,10 +19,10 @@ namespace {
 bool is_passing(int result) { return result == -EINTR || result == -EAGAIN || result == -EBUSY; }
 constexpr int kMaxTries = 10'000;
 
-class KernelRing final : public IoRing {
+class KernelRing final : public internal::IoRing {
  public:
-  KernelRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes)
-      : IoRing(calls, num_buffers, buffer_bytes) {}
+  KernelRing(internal::DirectCalls& calls, size_t num_buffers, size_t buffer_bytes)
+      : internal::IoRing(calls, num_buffers, buffer_bytes) {}
 
   ~KernelRing() override {
     if (!made_) return;
@@ -43,16 +43,16 @@ class KernelRing final : public IoRing {
   }
 
  private:
-  int submit(const IoRequest& request) override {
+  int submit(const internal::IoRequest& request) override {
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
     if (entry == nullptr) return -EBUSY;  // Impossible: there is an entry for each buffer.
     const int file = request.file;
     const auto length = static_cast<unsigned>(request.end - request.begin);
     const std::span<const std::byte> from = bytes_of(request);
     std::byte* const to = buffer(request.buffer).data() + request.begin;
-    if (request.kind == IoRequest::Kind::kRead && registered_)
+    if (request.kind == internal::IoRequest::Kind::kRead && registered_)
       ::io_uring_prep_read_fixed(entry, file, to, length, request.offset, 0);
-    else if (request.kind == IoRequest::Kind::kRead)
+    else if (request.kind == internal::IoRequest::Kind::kRead)
       ::io_uring_prep_read(entry, file, to, length, request.offset);
     else if (registered_ && request.held == nullptr)
       ::io_uring_prep_write_fixed(entry, file, from.data(), length, request.offset, 0);
@@ -87,8 +87,9 @@ class KernelRing final : public IoRing {
 
 }  // namespace
 
-std::unique_ptr<IoRing> IoRing::make(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes,
-                                     int& error) {
+std::unique_ptr<internal::IoRing> internal::IoRing::make(internal::DirectCalls& calls,
+                                                         size_t num_buffers, size_t buffer_bytes,
+                                                         int& error) {
   auto ring = std::make_unique<KernelRing>(calls, num_buffers, buffer_bytes);
   const int result = ring->set_up();
   if (result >= 0) return ring;
@@ -96,11 +97,11 @@ std::unique_ptr<IoRing> IoRing::make(DirectCalls& calls, size_t num_buffers, siz
   return nullptr;
 }
 
-int DirectCalls::make_ring(unsigned num_entries, io_uring* ring) {
+int internal::DirectCalls::make_ring(unsigned num_entries, io_uring* ring) {
   const int result = ::io_uring_queue_init(num_entries, ring, 0);
   if (result < 0) return result;
   ::io_uring_ring_dontfork(ring);
-  const int descriptor = above_standard_streams(ring->ring_fd);
+  const int descriptor = internal::above_standard_streams(ring->ring_fd);
   const int error = errno;
   ring->ring_fd = ring->enter_ring_fd = descriptor;
   if (descriptor >= 0) return 0;
@@ -108,14 +109,14 @@ int DirectCalls::make_ring(unsigned num_entries, io_uring* ring) {
   return -error;
 }
 
-int DirectCalls::register_buffer(io_uring* ring, std::span<std::byte> bytes) {
+int internal::DirectCalls::register_buffer(io_uring* ring, std::span<std::byte> bytes) {
   const struct iovec whole = {.iov_base = bytes.data(), .iov_len = bytes.size()};
   return ::io_uring_register_buffers(ring, &whole, 1);
 }
 
-int DirectCalls::submit(io_uring* ring) { return ::io_uring_submit(ring); }
+int internal::DirectCalls::submit(io_uring* ring) { return ::io_uring_submit(ring); }
 
-int DirectCalls::wait(io_uring* ring, io_uring_cqe** completion) {
+int internal::DirectCalls::wait(io_uring* ring, io_uring_cqe** completion) {
   return ::io_uring_wait_cqe(ring, completion);
 }
 

@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/io/direct_writer.h"
-#include "crochet/io/io_ring.h"
-#include "crochet/io/posix_files.h"
-#include "crochet/io/posix_streams.h"
+#include "crochet/io/internal/direct_writer.h"
+#include "crochet/io/internal/io_ring.h"
+#include "crochet/io/internal/posix_files.h"
+#include "crochet/io/internal/posix_streams.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -23,7 +23,9 @@ using testing::HasSubstr;
 
 TEST(NoKernelRingTest, SaysThatTheSystemHasNoRings) {
   int error = 0;
-  EXPECT_EQ(IoRing::make(DirectCalls::real(), 2, kDirectAlignment, error), nullptr);
+  EXPECT_EQ(
+      internal::IoRing::make(internal::DirectCalls::real(), 2, internal::kDirectAlignment, error),
+      nullptr);
   EXPECT_EQ(error, ENOSYS);
 }
 
@@ -32,15 +34,15 @@ TEST(NoKernelRingTest, FilesAreWrittenAndReadThroughThePageCache) {
   const std::string path = directory / "file";
   const std::string content(size_t{3} << 20, 'x');
   const LogCapture log;
-  DirectWriter writer;
-  PosixStreams streams(ReadWay::kDirect);
+  internal::DirectWriter writer;
+  internal::PosixStreams streams(internal::ReadWay::kDirect);
   for (int i = 0; i < 3; ++i) {
     const auto file = writer.create(path, content.size());
     file->append(content);
     file->sync();
     file->close();
     std::string found(content.size(), '?');
-    const PosixReadableFile written(path, streams);
+    const internal::PosixReadableFile written(path, streams);
     written.stream(0, content.size())->read(std::as_writable_bytes(std::span(found)));
     EXPECT_TRUE(found == content);
   }

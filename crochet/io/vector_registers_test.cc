@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
-#include "crochet/io/checksum128.h"
-#include "crochet/io/crc32.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/testing/random_bytes.h"
+#include "crochet/io/internal/checksum128.h"
+#include "crochet/io/internal/crc32.h"
+#include "tests/support/random_bytes.h"
 
 namespace crochet {
 namespace {
@@ -66,7 +66,7 @@ TEST_F(VectorRegistersTest, AreClearedByChecksums) {
   const auto bytes = std::as_bytes(std::span(data));
   const std::function<void()> checksums[] = {[&] { extend_crc32c(0, bytes); },
                                              [&] { internal::extend_crc32(0, bytes); },
-                                             [&] { checksum128(bytes); }};
+                                             [&] { internal::checksum128(bytes); }};
   for (const auto& checksum : checksums)
     EXPECT_TRUE(leaves_upper_halves_clear(checksum)) << &checksum - checksums;
 }

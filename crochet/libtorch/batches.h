@@ -118,7 +118,7 @@ class Batches : public EpochOrder {
   const size_t read_ahead_;
   EpochOrder ahead_;  // Its position is that of the reader.
   bool at_end_ = false;
-  BatchReader reader_;  // Last, as it uses the others.
+  internal::BatchReader reader_;  // Last, as it uses the others.
 };
 
 }  // namespace crochet::inline v0::libtorch

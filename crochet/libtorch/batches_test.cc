@@ -12,8 +12,8 @@
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
-#include "crochet/testing/forked_child.h"
-#include "crochet/testing/sanitizers.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/sanitizers.h"
 
 namespace crochet {
 namespace {

@@ -16,12 +16,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/libtorch/optimizer_parameters.h"
-#include "crochet/libtorch/test_training.h"
+#include "crochet/libtorch/internal/optimizer_parameters.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/libtorch/test_training.h"
 
 namespace crochet {
 namespace {
@@ -182,7 +182,7 @@ TEST_F(ChangedModuleTest, StartsWithAParameterOfAnotherSize) {
     EXPECT_TRUE(wide->bias.equal(saved->bias));
     EXPECT_TRUE(wide->bias.grad().equal(saved->bias.grad()));
     EXPECT_FALSE(wide->weight.grad().defined());
-    EXPECT_EQ(libtorch::state_of(other, wide->weight), nullptr);
+    EXPECT_EQ(libtorch::internal::state_of(other, wide->weight), nullptr);
     wide->forward(torch::ones({1, 3})).sum().backward();
     other.step();
   }
@@ -323,7 +323,7 @@ TEST_F(ChangedModuleTest, AParameterMayBeRenamedAndResized) {
   restore(track(net, other), {.rename = {{"points/young", "points/old"}}});
   EXPECT_TRUE(net.positions.equal(saved.positions));
   EXPECT_TRUE(net.positions.grad().equal(saved.positions.grad()));
-  EXPECT_NE(libtorch::state_of(other, net.positions), nullptr);
+  EXPECT_NE(libtorch::internal::state_of(other, net.positions), nullptr);
 }
 
 TEST_F(ChangedModuleTest, AttributesOfARenamedScriptModuleFollow) {

@@ -17,16 +17,16 @@
 #include <torch/nn/module.h>
 
 #include "crochet/base/error.h"
-#include "crochet/libtorch/collectives.h"
-#include "crochet/libtorch/module_layout.h"
-#include "crochet/libtorch/sending_devices.h"
+#include "crochet/libtorch/internal/collectives.h"
+#include "crochet/libtorch/internal/module_layout.h"
+#include "crochet/libtorch/internal/sending_devices.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
 
 // The type in which gradients of `type` are sent and added: Gloo does not add all of them, and
 // halves would lose precision.
-at::ScalarType sent_type(const NamedTensor& parameter) {
+at::ScalarType sent_type(const internal::NamedTensor& parameter) {
   switch (parameter.tensor.scalar_type()) {
     case at::kFloat:
     case at::kHalf:
@@ -41,7 +41,7 @@ at::ScalarType sent_type(const NamedTensor& parameter) {
   }
 }
 
-void check_dense(const NamedTensor& value) {
+void check_dense(const internal::NamedTensor& value) {
   if (value.tensor.layout() != at::kStrided || value.tensor.is_quantized())
     throw InvalidArgumentError(fmt::format(
         "libtorch::DataParallel: \"{}\" is sparse or quantized, expected a dense tensor",
@@ -50,12 +50,12 @@ void check_dense(const NamedTensor& value) {
 
 // Gives all ranks the values of rank 0, of those that are sent from `device`. Bytes are sent, so
 // that no type is changed.
-void broadcast_from(at::Device device, Collectives& collectives,
-                    const std::vector<NamedTensor>& values) {
+void broadcast_from(at::Device device, internal::Collectives& collectives,
+                    const std::vector<internal::NamedTensor>& values) {
   if (values.empty()) return;
   const at::NoGradGuard guard;
   std::vector<at::Tensor> parts;
-  for (const NamedTensor& value : values)
+  for (const internal::NamedTensor& value : values)
     parts.push_back(value.tensor.detach().to(device).contiguous().reshape({-1}).view(at::kByte));
   const at::Tensor bytes = at::cat(parts);
   if (bytes.numel() == 0) return;
@@ -72,11 +72,11 @@ void broadcast_from(at::Device device, Collectives& collectives,
   }
 }
 
-void broadcast(const SendingDevices& devices, Collectives& collectives,
-               const std::vector<NamedTensor>& values) {
+void broadcast(const internal::SendingDevices& devices, internal::Collectives& collectives,
+               const std::vector<internal::NamedTensor>& values) {
   for (const at::Device device : devices.all()) {
-    std::vector<NamedTensor> own;
-    for (const NamedTensor& value : values)
+    std::vector<internal::NamedTensor> own;
+    for (const internal::NamedTensor& value : values)
       if (devices.of(value.tensor) == device) own.push_back(value);
     broadcast_from(device, collectives, own);
   }
@@ -98,7 +98,7 @@ class DataParallel::State : public std::enable_shared_from_this<State> {
  private:
   class Hook;
   struct Parameter {
-    NamedTensor value;
+    internal::NamedTensor value;
     size_t bucket = 0;
     int64_t offset = 0;
     bool is_ready = false;
@@ -123,11 +123,11 @@ class DataParallel::State : public std::enable_shared_from_this<State> {
   const std::shared_ptr<Group> group_;
   std::vector<Parameter> parameters_;  // Those that have gradients, last first.
   std::vector<Bucket> buckets_;
-  std::vector<NamedTensor> all_parameters_;
-  std::vector<NamedTensor> buffers_;
-  const SendingDevices devices_;
+  std::vector<internal::NamedTensor> all_parameters_;
+  std::vector<internal::NamedTensor> buffers_;
+  const internal::SendingDevices devices_;
   const bool broadcasts_buffers_;
-  std::unique_ptr<Collectives> collectives_;  // Null for a rank alone.
+  std::unique_ptr<internal::Collectives> collectives_;  // Null for a rank alone.
   int num_pauses_ = 0;
 
   std::mutex mutex_;  // For what follows, which hooks change: they run in threads of their devices.
@@ -155,17 +155,17 @@ class DataParallel::State::Hook final : public torch::autograd::FunctionPostHook
 DataParallel::State::State(torch::nn::Module& module, std::shared_ptr<Group> group,
                            const DataParallelOptions& options)
     : group_(std::move(group)),
-      all_parameters_(parameters_of(module)),
-      buffers_(buffers_of(module)),
+      all_parameters_(internal::parameters_of(module)),
+      buffers_(internal::buffers_of(module)),
       devices_(options.backend, all_parameters_, buffers_),
       broadcasts_buffers_(options.broadcast_buffers) {
   check_ranks(options);
-  for (const NamedTensor& value : all_parameters_) check_dense(value);
-  for (const NamedTensor& value : buffers_) check_dense(value);
+  for (const internal::NamedTensor& value : all_parameters_) check_dense(value);
+  for (const internal::NamedTensor& value : buffers_) check_dense(value);
   fill_buckets(options.bucket_bytes);
   if (group_->size() == 1) return;
   try {
-    collectives_ = std::make_unique<Collectives>(
+    collectives_ = std::make_unique<internal::Collectives>(
         *group_, options.host, options.timeout_secs.value_or(group_->timeout_secs()),
         options.backend);
     broadcast(devices_, *collectives_, all_parameters_);
@@ -178,10 +178,11 @@ DataParallel::State::State(torch::nn::Module& module, std::shared_ptr<Group> gro
 
 void DataParallel::State::check_ranks(const DataParallelOptions& options) {
   std::vector<std::string> lines;
-  for (const NamedTensor& value : all_parameters_)
-    lines.push_back(describe_layout("parameter", value) + devices_.describe(value.tensor));
-  for (const NamedTensor& value : buffers_)
-    lines.push_back(describe_layout("buffer", value) + devices_.describe(value.tensor));
+  for (const internal::NamedTensor& value : all_parameters_)
+    lines.push_back(internal::describe_layout("parameter", value) +
+                    devices_.describe(value.tensor));
+  for (const internal::NamedTensor& value : buffers_)
+    lines.push_back(internal::describe_layout("buffer", value) + devices_.describe(value.tensor));
   // They decide what is sent.
   lines.push_back(fmt::format("DataParallelOptions::bucket_bytes {}", options.bucket_bytes));
   lines.push_back(
@@ -190,7 +191,7 @@ void DataParallel::State::check_ranks(const DataParallelOptions& options) {
                               options.backend.make
                                   ? c10::DeviceTypeName(options.backend.device, /*lower_case=*/true)
                                   : "nothing"));
-  check_same_lines(*group_, lines);
+  internal::check_same_lines(*group_, lines);
 }
 
 // In reverse order: the gradients of the last parameters are computed first.

@@ -9,25 +9,28 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/group/meet.h"
-#include "crochet/libtorch/c10d_store.h"
+#include "crochet/group/internal/meet.h"
+#include "crochet/libtorch/internal/c10d_store.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
 
-C10dStore agent_store(const GroupEnvironment& environment, const std::string& who, double secs) {
+internal::C10dStore agent_store(const GroupEnvironment& environment, const std::string& who,
+                                double secs) {
   const std::string address = environment.master_address();
-  return {open_tcp_store({.host = environment.master_addr,
-                          .port = static_cast<uint16_t>(environment.master_port.value_or(0)),
-                          .timeout_secs = secs,
-                          .who = "libtorch::join: " + who}),
-          fmt::format("{}: the store at {}", who, address), secs};
+  return {
+      internal::open_tcp_store({.host = environment.master_addr,
+                                .port = static_cast<uint16_t>(environment.master_port.value_or(0)),
+                                .timeout_secs = secs,
+                                .who = "libtorch::join: " + who}),
+      fmt::format("{}: the store at {}", who, address), secs};
 }
 
 // Ranks find rank 0 in the store, and each other's remains: it outlives the processes of a job.
 class Rendezvous {
  public:
-  Rendezvous(const GroupEnvironment& environment, const internal::Membership& self, double secs)
+  Rendezvous(const GroupEnvironment& environment, const crochet::internal::Membership& self,
+             double secs)
       : who_(fmt::format("rank {} of {}", self.rank, self.size)),
         prefix_(fmt::format("crochet/{}/{}/", self.job, self.generation)),
         secs_(secs),
@@ -39,12 +42,12 @@ class Rendezvous {
           who_, self.job, self.generation));
   }
 
-  void publish(const internal::MeetingPlace& place) {
+  void publish(const crochet::internal::MeetingPlace& place) {
     store_.set(prefix_ + "chief", place.encode());
   }
-  internal::MeetingPlace find() {
+  crochet::internal::MeetingPlace find() {
     const std::optional<std::string> found = store_.get(prefix_ + "chief", from_seconds(secs_));
-    if (found) return internal::MeetingPlace::parse(*found);
+    if (found) return crochet::internal::MeetingPlace::parse(*found);
     throw UnavailableError(fmt::format("{}: rank 0 has not joined within {:g} s", who_, secs_));
   }
 
@@ -52,7 +55,7 @@ class Rendezvous {
   const std::string who_;
   const std::string prefix_;
   const double secs_;
-  C10dStore store_;
+  internal::C10dStore store_;
 };
 
 }  // namespace
@@ -64,13 +67,14 @@ std::shared_ptr<Group> join(const JoinOptions& options) {
 std::shared_ptr<Group> join(const GroupEnvironment& environment, const JoinOptions& options) {
   if (environment.size == 1 || !environment.uses_agent_store)
     return join_group(environment, options);
-  internal::Membership self = internal::membership_of(environment, options);
+  crochet::internal::Membership self = crochet::internal::membership_of(environment, options);
   Rendezvous rendezvous(environment, self, options.connect_timeout_secs);
-  if (environment.rank != 0) return internal::reach_group(self, rendezvous.find(), options);
-  internal::OpenPlace open = internal::open_place();
+  if (environment.rank != 0)
+    return crochet::internal::reach_group(self, rendezvous.find(), options);
+  crochet::internal::OpenPlace open = crochet::internal::open_place();
   self.nonce = open.place.nonce;
   rendezvous.publish(open.place);
-  return internal::serve_group(self, std::move(open.listener), options);
+  return crochet::internal::serve_group(self, std::move(open.listener), options);
 }
 
 }  // namespace crochet::inline v0::libtorch

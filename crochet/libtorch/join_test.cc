@@ -12,9 +12,9 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/libtorch/c10d_store.h"
-#include "crochet/testing/faulty_network.h"
-#include "crochet/testing/joined_ranks.h"
+#include "crochet/libtorch/internal/c10d_store.h"
+#include "tests/support/faulty_network.h"
+#include "tests/support/joined_ranks.h"
 
 namespace crochet {
 namespace {
@@ -41,13 +41,13 @@ class AgentRanks final : public JoinedRanks<kSize> {
       : JoinedRanks<kSize>([this](GroupEnvironment environment, const JoinGroupOptions& options) {
           environment.uses_agent_store = true;
           environment.restart_count = environment.master_port.value_or(0);  // Of each run.
-          environment.master_port = libtorch::port_of(*agent_);
+          environment.master_port = libtorch::internal::port_of(*agent_);
           return libtorch::join(environment, options);
         }) {}
 
  private:
   const c10::intrusive_ptr<c10d::Store> agent_ =
-      libtorch::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "agent"});
+      libtorch::internal::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "agent"});
 };
 
 using AllTorchRanks = testing::Types<TorchRanks<1>, TorchRanks<2>, AgentRanks<2>, AgentRanks<4>>;
@@ -58,14 +58,14 @@ class AgentStoreTest : public testing::Test {
  protected:
   std::shared_ptr<Group> join(int rank, int64_t restart_count,
                               const JoinGroupOptions& options = {}) const {
-    GroupEnvironment environment = environment_of(rank, 2, libtorch::port_of(*agent_));
+    GroupEnvironment environment = environment_of(rank, 2, libtorch::internal::port_of(*agent_));
     environment.uses_agent_store = true;
     environment.restart_count = restart_count;
     return libtorch::join(environment, options);
   }
 
   const c10::intrusive_ptr<c10d::Store> agent_ =
-      libtorch::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "agent"});
+      libtorch::internal::open_tcp_store({.host = "127.0.0.1", .is_server = true, .who = "agent"});
 };
 
 TEST_F(AgentStoreTest, ServesEveryRestart) {
@@ -86,7 +86,7 @@ TEST_F(AgentStoreTest, RefusesTheSameRankOfTheSameStart) {
 
 TEST_F(AgentStoreTest, RefusesAValueThatIsNotCrochets) {
   agent_->set("name", std::vector<uint8_t>{'x'});
-  libtorch::C10dStore store(agent_, "the store of the test", 30);
+  libtorch::internal::C10dStore store(agent_, "the store of the test", 30);
   EXPECT_THAT([&] { store.get("name", Clock::Duration::zero()); },
               ThrowsMessage<UnavailableError>(
                   AllOf(HasSubstr("the store of the test"), HasSubstr("\"name\""))));
@@ -111,7 +111,7 @@ class FaultyAgentTest : public AgentStoreTest {
     return libtorch::join(environment, {.connect_timeout_secs = kLimitSecs});
   }
 
-  FaultyNetwork network_{libtorch::port_of(*agent_)};
+  FaultyNetwork network_{libtorch::internal::port_of(*agent_)};
 };
 
 TEST_F(FaultyAgentTest, ASilentStoreIsNamedWithinTheLimit) {
@@ -122,8 +122,8 @@ TEST_F(FaultyAgentTest, ASilentStoreIsNamedWithinTheLimit) {
 TEST_F(FaultyAgentTest, AStoreThatFallsSilentIsNamedWithinTheLimit) {
   const std::string where =
       "rank 1 of 2: the store at 127.0.0.1:" + std::to_string(network_.port());
-  libtorch::C10dStore store(
-      libtorch::open_tcp_store(
+  libtorch::internal::C10dStore store(
+      libtorch::internal::open_tcp_store(
           {.host = "127.0.0.1", .port = network_.port(), .timeout_secs = 30, .who = "rank 1 of 2"}),
       where, kLimitSecs);
   store.set("name", "value");

@@ -10,12 +10,12 @@
 #include <torch/torch.h>
 
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
-#include "crochet/testing/attack_allocations.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "tests/libtorch/test_training.h"
+#include "tests/support/attack_allocations.h"
 
 namespace crochet {
 namespace {

@@ -7,8 +7,8 @@
 #include <torch/types.h>
 
 #include "crochet/base/error.h"
-#include "crochet/libtorch/scalar_type.h"
-#include "crochet/libtorch/tensor_memory.h"
+#include "crochet/libtorch/internal/scalar_type.h"
+#include "crochet/libtorch/internal/tensor_memory.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -17,9 +17,9 @@ namespace libtorch {
 
 Tensor to_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
-  const DType dtype = checked_dtype(tensor);
-  const at::Tensor plain = plain_copy_or_alias(tensor);
-  Tensor result(dtype, shape_of(plain));
+  const DType dtype = libtorch::internal::checked_dtype(tensor);
+  const at::Tensor plain = libtorch::internal::plain_copy_or_alias(tensor);
+  Tensor result(dtype, libtorch::internal::shape_of(plain));
   const std::span<std::byte> bytes = result.writable_bytes();
   if (!bytes.empty()) std::memcpy(bytes.data(), plain.data_ptr(), bytes.size());
   return result;
@@ -27,7 +27,7 @@ Tensor to_tensor(const at::Tensor& tensor) {
 
 at::Tensor to_torch(const Tensor& tensor) {
   if (tensor.dtype() == DType::kInvalid) return {};
-  const auto type = scalar_type_of(tensor.dtype());
+  const auto type = libtorch::internal::scalar_type_of(tensor.dtype());
   if (!type)
     throw InvalidArgumentError(
         fmt::format("this version of LibTorch has no tensors of {}", dtype_name(tensor.dtype())));

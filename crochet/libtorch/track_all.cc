@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0::libtorch {
@@ -35,7 +35,7 @@ class Generators : public std::enable_shared_from_this<Generators> {
   // In a group, each rank has its own: the masks of dropout differ from rank to rank.
   void track(Tracker& tracker) {
     tracker.graph().attach(shared_from_this());
-    if (internal::RankLayout::find(tracker.graph()))
+    if (crochet::internal::RankLayout::find(tracker.graph()))
       tracker.track_per_rank(generators_, Regroup::kFresh);
     else
       generators_.track(tracker);
@@ -57,14 +57,14 @@ class Generators : public std::enable_shared_from_this<Generators> {
     void list(Tracker& here) {
       for (const auto& [name, generator] : *this) here(name, generator);
       for (const std::string& name : absent_)
-        here.add_object(
-            name, internal::make_saveable([] { return TensorMap(); },
-                                          [full = here.name() + '/' + name](const TensorMap&) {
-                                            log_warning(
-                                                fmt::format("\"{}\" is left out: there is no such "
-                                                            "device",
-                                                            full));
-                                          }));
+        here.add_object(name, crochet::internal::make_saveable(
+                                  [] { return TensorMap(); },
+                                  [full = here.name() + '/' + name](const TensorMap&) {
+                                    log_warning(
+                                        fmt::format("\"{}\" is left out: there is no such "
+                                                    "device",
+                                                    full));
+                                  }));
     }
     std::vector<StatePart> plan(const StoredParts& stored) {
       std::vector<StatePart> parts;
@@ -100,7 +100,7 @@ class Generators : public std::enable_shared_from_this<Generators> {
 class ThreadCount {
  public:
   void track(Tracker& tracker) {
-    tracker.add_object("", internal::make_saveable(
+    tracker.add_object("", crochet::internal::make_saveable(
                                [] {
                                  return TensorMap{{"", Tensor::scalar(present())}};
                                },

@@ -21,13 +21,13 @@ class CROCHET_EXPORT Tracked {
   Tracked() = default;
   template <typename T>
   requires(!std::is_same_v<std::remove_cvref_t<T>, Tracked> &&
-           !internal::TrackedReference<std::remove_cvref_t<T>>)
+           !crochet::internal::TrackedReference<std::remove_cvref_t<T>>)
       Tracked(T&& value)  // NOLINT(google-explicit-constructor)
       : track_([&value](Loop& loop, std::string_view name) { loop.track(name, value); }) {
     static_assert(std::is_lvalue_reference_v<T>,
                   "crochet cannot track a temporary: what is tracked must outlive the loop");
   }
-  template <internal::TrackedReference T>
+  template <crochet::internal::TrackedReference T>
   Tracked(T value)  // NOLINT(google-explicit-constructor)
       : track_([value](Loop& loop, std::string_view name) { loop.track(name, T(value)); }) {}
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/nn/module.h>
 
-#include "crochet/libtorch/module_state.h"
-#include "crochet/libtorch/registered_tensors.h"
+#include "crochet/libtorch/internal/module_state.h"
+#include "crochet/libtorch/internal/registered_tensors.h"
 #include "crochet/libtorch/track.h"
 
 namespace crochet::inline v0 {
@@ -11,13 +11,15 @@ namespace libtorch {
 namespace {
 
 void track_module(Tracker& tracker, torch::nn::Module& module, bool saves_gradients) {
-  ModuleState::track(tracker,
-                     {.parameters = [&module] { return parameters_of(module); },
-                      .buffers = [&module] { return buffers_of(module); },
-                      .check = [&module, names = ParameterNames::of(tracker.graph()),
-                                name = tracker.name()] { check_registered(module, *names, name); },
-                      .modes = modes_of(module, tracker.name()),
-                      .saves_gradients = saves_gradients});
+  libtorch::internal::ModuleState::track(
+      tracker,
+      {.parameters = [&module] { return libtorch::internal::parameters_of(module); },
+       .buffers = [&module] { return libtorch::internal::buffers_of(module); },
+       .check =
+           [&module, names = libtorch::internal::ParameterNames::of(tracker.graph()),
+            name = tracker.name()] { libtorch::internal::check_registered(module, *names, name); },
+       .modes = libtorch::internal::modes_of(module, tracker.name()),
+       .saves_gradients = saves_gradients});
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/libtorch/foreign_optimizer.h"
-#include "crochet/libtorch/known_optimizer.h"
-#include "crochet/libtorch/optimizer_fields.h"
+#include "crochet/libtorch/internal/foreign_optimizer.h"
+#include "crochet/libtorch/internal/known_optimizer.h"
+#include "crochet/libtorch/internal/optimizer_fields.h"
 #include "crochet/libtorch/track.h"
 
 namespace crochet::inline v0 {
@@ -39,17 +39,18 @@ void warn_of_duplicates(const torch::optim::Optimizer& optimizer, const std::str
 
 void track_base(Tracker& tracker, torch::optim::Optimizer& optimizer) {
   warn_of_duplicates(optimizer, tracker.name());
-  if (std::shared_ptr<const OptimizerFields> fields = OptimizerFields::of_base(optimizer))
-    return track_known(tracker, optimizer, std::move(fields));
-  track_foreign_optimizer(tracker, optimizer);
+  if (std::shared_ptr<const libtorch::internal::OptimizerFields> fields =
+          libtorch::internal::OptimizerFields::of_base(optimizer))
+    return libtorch::internal::track_known(tracker, optimizer, std::move(fields));
+  libtorch::internal::track_foreign_optimizer(tracker, optimizer);
 }
 
 }  // namespace libtorch
 
 void track(Tracker& tracker, torch::optim::Optimizer& optimizer) {
-  using libtorch::OptimizerFields;
-  const auto base = OptimizerFields::of_base(optimizer);
-  if (base && !OptimizerFields::of(optimizer))
+  using libtorch::internal::OptimizerFields;
+  const auto base = libtorch::internal::OptimizerFields::of_base(optimizer);
+  if (base && !libtorch::internal::OptimizerFields::of(optimizer))
     throw InvalidArgumentError(fmt::format(
         "optimizer \"{0}\": the class {1} is derived from {2}, and may have more state: give it "
         "`void track(crochet::Tracker& tracker)`, which calls "

@@ -11,12 +11,12 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/libtorch/optimizer_parameters.h"
-#include "crochet/libtorch/test_training.h"
+#include "crochet/libtorch/internal/optimizer_parameters.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/libtorch/test_training.h"
 
 namespace crochet {
 namespace {
@@ -106,8 +106,8 @@ TEST_F(TrackOptimizerTest, RestoresByNameIfTheOrderIsAnother) {
   restore(net_, other);
   EXPECT_EQ(other.param_groups()[0].options().get_lr(), 0.1);
   for (const torch::Tensor& parameter : net_->parameters()) {
-    const auto* const expected = libtorch::state_of(adam, parameter);
-    const auto* const found = libtorch::state_of(other, parameter);
+    const auto* const expected = libtorch::internal::state_of(adam, parameter);
+    const auto* const found = libtorch::internal::state_of(other, parameter);
     using State = torch::optim::AdamParamState;
     EXPECT_TRUE(static_cast<const State*>(found)->exp_avg().equal(
         static_cast<const State*>(expected)->exp_avg()));
@@ -274,7 +274,7 @@ TEST_F(TrackOptimizerTest, RestoresTheStateOfADerivedClassAndOfItsBase) {
   EXPECT_EQ(other.count, 7);
   using State = torch::optim::AdamParamState;
   const auto moment = [&](TrackedCounter& own) {
-    return static_cast<State&>(*libtorch::state_of(own, net_->weight)).exp_avg();
+    return static_cast<State&>(*libtorch::internal::state_of(own, net_->weight)).exp_avg();
   };
   EXPECT_TRUE(moment(other).equal(moment(saved)));
 }
@@ -367,7 +367,7 @@ TEST_F(TrackOptimizerTest, RestoresTheStateThatPythonSaved) {
   std::vector<torch::Tensor> averages, squares;
   std::vector<float> steps(2, 1);
   for (const torch::Tensor& parameter : net_->parameters()) {
-    auto& state = static_cast<State&>(*libtorch::state_of(saved, parameter));
+    auto& state = static_cast<State&>(*libtorch::internal::state_of(saved, parameter));
     averages.push_back(state.exp_avg());
     squares.push_back(state.exp_avg_sq());
   }
@@ -398,7 +398,7 @@ TEST_F(TrackOptimizerTest, RestoresTheStateThatPythonSaved) {
   loop.track("net", net_);
   loop.track("optimizer", other);
   loop.run([](Step& step) { step.request_stop("one step"); });
-  const auto& state = static_cast<State&>(*libtorch::state_of(other, net_->weight));
+  const auto& state = static_cast<State&>(*libtorch::internal::state_of(other, net_->weight));
   EXPECT_TRUE(state.exp_avg().equal(averages[0]));
   EXPECT_EQ(state.step(), 1);
   EXPECT_EQ(other.param_groups()[0].options().get_lr(), 0.25);

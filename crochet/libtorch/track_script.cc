@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/api/module.h>
 
-#include "crochet/libtorch/module_state.h"
+#include "crochet/libtorch/internal/module_state.h"
 #include "crochet/libtorch/track.h"
 
 namespace crochet::inline v0 {
@@ -16,8 +16,8 @@ namespace libtorch {
 namespace {
 
 template <typename List>
-std::vector<NamedTensor> distinct(const List& list) {
-  std::vector<NamedTensor> tensors;
+std::vector<libtorch::internal::NamedTensor> distinct(const List& list) {
+  std::vector<libtorch::internal::NamedTensor> tensors;
   std::unordered_set<const at::TensorImpl*> known;
   for (const auto& item : list)
     if (item.value.defined() && known.insert(item.value.unsafeGetTensorImpl()).second)
@@ -39,8 +39,8 @@ c10::IValue value_of(const std::string& text, const c10::IValue& like) {
   return text;
 }
 
-Modes attributes_of(const torch::jit::Module& module) {
-  Modes modes;
+libtorch::internal::Modes attributes_of(const torch::jit::Module& module) {
+  libtorch::internal::Modes modes;
   for (const auto& part : module.named_modules())
     for (const auto& item : part.value.named_attributes(/*recurse=*/false)) {
       const c10::IValue& value = item.value;
@@ -59,14 +59,14 @@ Modes attributes_of(const torch::jit::Module& module) {
 
 void track(Tracker& tracker, torch::jit::Module& module) {
   using namespace libtorch;
-  ModuleState::track(
+  libtorch::internal::ModuleState::track(
       tracker,
       {.parameters = [&module] { return distinct(module.named_parameters()); },
        .buffers = [&module] { return distinct(module.named_buffers()); },
-       .modes = {make_mode("modes/attributes", tracker.name(),
-                           [&module] { return attributes_of(module); }),
-                 make_mode("modes/requires_grad", tracker.name(), [&module] {
-                   Modes modes;
+       .modes = {libtorch::internal::make_mode("modes/attributes", tracker.name(),
+                                               [&module] { return attributes_of(module); }),
+                 libtorch::internal::make_mode("modes/requires_grad", tracker.name(), [&module] {
+                   libtorch::internal::Modes modes;
                    for (const auto& [name, tensor] : distinct(module.named_parameters()))
                      modes.push_back({name,
                                       {tensor.requires_grad() ? "true" : "false",

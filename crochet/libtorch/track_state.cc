@@ -17,13 +17,13 @@
 #include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/base/log_lazily.h"
-#include "crochet/libtorch/scalar_type.h"
+#include "crochet/base/internal/log_lazily.h"
+#include "crochet/libtorch/internal/scalar_type.h"
+#include "crochet/libtorch/internal/tensor_memory.h"
+#include "crochet/libtorch/internal/tracked_tensor.h"
 #include "crochet/libtorch/tensor.h"
-#include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/track.h"
-#include "crochet/libtorch/tracked_tensor.h"
-#include "crochet/session/held_generators.h"
+#include "crochet/session/internal/held_generators.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -94,11 +94,11 @@ void track(Tracker& tracker, torch::optim::ReduceLROnPlateauScheduler& scheduler
 }
 
 void track(Tracker& tracker, at::Tensor& tensor) {
-  if (tracker.is_sharded()) return libtorch::track_shard(tracker, tensor);
+  if (tracker.is_sharded()) return libtorch::internal::track_shard(tracker, tensor);
   tracker.add_provider(
       {.list =
            [&tensor](Tracker& here) {
-             if (tensor.defined()) libtorch::track_tensor(here, "", tensor, nullptr);
+             if (tensor.defined()) libtorch::internal::track_tensor(here, "", tensor, nullptr);
            },
        .make =
            [&tensor](const StoredParts& stored) {
@@ -112,12 +112,13 @@ void track(Tracker& tracker, at::Tensor& tensor) {
              if (own == nullptr)
                throw InvalidArgumentError(
                    fmt::format("\"{}\": found parts of a value, expected one tensor", name));
-             if (tensor.defined() && (libtorch::dtype_of(tensor.scalar_type()) != own->dtype ||
-                                      libtorch::shape_of(tensor) != own->shape))
+             if (tensor.defined() &&
+                 (libtorch::internal::dtype_of(tensor.scalar_type()) != own->dtype ||
+                  libtorch::internal::shape_of(tensor) != own->shape))
                throw InvalidArgumentError(fmt::format(
                    "\"{}\": found {} {}, expected {}: leave the tensor undefined before the "
                    "restore if its type or shape may change",
-                   name, own->dtype, own->shape, libtorch::describe(tensor)));
+                   name, own->dtype, own->shape, libtorch::internal::describe(tensor)));
            }});
 }
 
@@ -129,11 +130,11 @@ std::shared_ptr<void> hold(at::Generator generator) {
   const at::Tensor state = generator.get_state();
   return std::shared_ptr<at::Tensor>(new at::Tensor(state), [generator](at::Tensor* kept) mutable {
     const std::unique_ptr<at::Tensor> owned(kept);
-    try_or_log([] { return "putting a random generator back"; },
-               [&] {
-                 const std::lock_guard lock(generator.mutex());
-                 generator.set_state(*owned);
-               });
+    internal::try_or_log([] { return "putting a random generator back"; },
+                         [&] {
+                           const std::lock_guard lock(generator.mutex());
+                           generator.set_state(*owned);
+                         });
   });
 }
 

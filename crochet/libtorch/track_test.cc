@@ -21,13 +21,13 @@
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
-#include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/tracking/sharded.h"
+#include "tests/libtorch/test_training.h"
 
 namespace crochet {
 namespace {

@@ -13,13 +13,13 @@
 #include <torch/nn/module.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
-#include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
+#include "crochet/checkpoint/saver/internal/stored_names.h"
+#include "crochet/libtorch/internal/tensor_memory.h"
 #include "crochet/libtorch/tensor.h"
-#include "crochet/libtorch/tensor_memory.h"
-#include "crochet/loop/load_values.h"
+#include "crochet/loop/internal/load_values.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -41,7 +41,7 @@ std::vector<Weight> weights_of(const torch::nn::Module& module) {
       const at::Tensor& tensor = item.value();
       if (!tensor.defined()) continue;  // As the bias of a layer without one.
       try {
-        static_cast<void>(checked_dtype(tensor));
+        static_cast<void>(internal::checked_dtype(tensor));
       } catch (const InvalidArgumentError& error) {
         throw InvalidArgumentError(fmt::format("tensor \"{}\": {}", item.key(), error.what()));
       }
@@ -62,9 +62,9 @@ struct ReadValue {
   at::Tensor elements;  // Row-major, on the CPU.
 };
 
-copies::ArrayView view_of(const at::Tensor& elements, DType dtype) {
+ArrayView view_of(const at::Tensor& elements, DType dtype) {
   return {.dtype = dtype,
-          .shape = shape_of(elements),
+          .shape = libtorch::internal::shape_of(elements),
           .data = static_cast<std::byte*>(elements.data_ptr())};
 }
 
@@ -77,12 +77,13 @@ class NamesInFile {
  public:
   NamesInFile(const RestoreOptions& options, FileSystem& files)
       : options_(options),
-        reader_(internal::chosen_checkpoint(files, options.from, options.which), files) {}
+        reader_(crochet::internal::chosen_checkpoint(files, options.from, options.which), files) {}
 
   std::vector<std::string> of(const Weight& weight) const {
     std::vector<std::string> found;
     for (const std::string& name : weight.names)
-      if (reader_.contains(internal::stored_name(options_.rename, name))) found.push_back(name);
+      if (reader_.contains(crochet::internal::stored_name(options_.rename, name)))
+        found.push_back(name);
     return found.empty() ? std::vector{weight.names.front()} : found;
   }
 
@@ -97,10 +98,10 @@ void save_weights(const torch::nn::Module& module, const std::string& path, File
   if (!path.ends_with(kSuffix))
     throw InvalidArgumentError(fmt::format(
         "save_weights: found the path \"{}\", expected one that ends with \"{}\"", path, kSuffix));
-  SafetensorsWriter writer(FileSystem::or_posix(files),
-                           path.substr(0, path.size() - kSuffix.size()),
-                           // Without it, some programs refuse the file.
-                           {.metadata = {{"format", "pt"}}});
+  crochet::internal::SafetensorsWriter writer(FileSystem::or_posix(files),
+                                              path.substr(0, path.size() - kSuffix.size()),
+                                              // Without it, some programs refuse the file.
+                                              {.metadata = {{"format", "pt"}}});
   for (const Weight& weight : weights_of(module))
     for (const std::string& name : weight.names)
       writer.add_later(name, [tensor = weight.tensor] { return to_tensor(tensor); });
@@ -118,12 +119,12 @@ RestoreReport load_weights(torch::nn::Module& module, const RestoreOptions& opti
       values.push_back(
           {&weight, name, at::empty(weight.tensor.sizes(), weight.tensor.scalar_type())});
 
-  const RestoreReport report = internal::load_values(
-      options, internal::SurplusValues::kRefused,
+  const RestoreReport report = crochet::internal::load_values(
+      options, crochet::internal::SurplusValues::kRefused,
       [&](Tracker& tracker) {
         for (const ReadValue& value : values)
           tracker.add_array(value.name, {.view = [elements = value.elements] {
-                              return view_of(elements, checked_dtype(elements));
+                              return view_of(elements, internal::checked_dtype(elements));
                             }});
       },
       files);

@@ -18,12 +18,12 @@
 #include "crochet/libtorch/track.h"
 #include "crochet/loop/load.h"
 #include "crochet/loop/loop.h"
-#include "crochet/testing/attack_count.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/checkpoint_contents.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {

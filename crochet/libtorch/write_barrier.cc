@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/libtorch/write_barrier.h"
 
-#include "crochet/libtorch/operator_observer.h"
+#include "crochet/libtorch/internal/operator_observer.h"
 
 namespace crochet::inline v0::libtorch {
 
@@ -14,10 +14,12 @@ std::shared_ptr<OperatorBarrier> OperatorBarrier::of(local::Graph& graph) {
   return barrier;
 }
 
-void OperatorBarrier::raise() { OperatorObserver::instance().add(*this); }
+void OperatorBarrier::raise() { internal::OperatorObserver::instance().add(*this); }
 
-void OperatorBarrier::lower() noexcept { OperatorObserver::instance().remove(*this); }
+void OperatorBarrier::lower() noexcept { internal::OperatorObserver::instance().remove(*this); }
 
-void before_raw_write(const at::Tensor& tensor) { OperatorObserver::instance().announce(tensor); }
+void before_raw_write(const at::Tensor& tensor) {
+  internal::OperatorObserver::instance().announce(tensor);
+}
 
 }  // namespace crochet::inline v0::libtorch

@@ -29,7 +29,7 @@ namespace crochet::inline v0::libtorch {
 // before_raw_write() announces the first and the last kind. DebugOptions::check_torn_snapshots
 // finds such writes; a save that finds one is not published, and from then on tensors are copied
 // between the steps. A storage may be given other memory: a snapshot keeps what it reads.
-class CROCHET_EXPORT OperatorBarrier : public copies::WriteBarrier {
+class CROCHET_EXPORT OperatorBarrier : public WriteBarrier {
  public:
   // The one of a graph.
   static std::shared_ptr<OperatorBarrier> of(local::Graph& graph);

@@ -24,13 +24,13 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
-#include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
 #include "crochet/session/snapshot.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/libtorch/test_training.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -65,7 +65,7 @@ class LateBarrier : public libtorch::OperatorBarrier {
     if (announces_) OperatorBarrier::lower();
     is_raised_ = false;
   }
-  void copy(const copies::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
+  void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end) override {
     if (std::this_thread::get_id() != training_) open_.wait(false);
     OperatorBarrier::copy(array, to, begin, end);
   }

@@ -13,10 +13,10 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/hooks/evaluation_hook.h"
 #include "crochet/io/path.h"
-#include "crochet/loop/evaluation_curve.h"
+#include "crochet/loop/internal/evaluation_curve.h"
 
 namespace crochet::inline v0 {
 namespace {

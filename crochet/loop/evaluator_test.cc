@@ -21,7 +21,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

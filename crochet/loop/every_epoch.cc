@@ -4,19 +4,21 @@
 
 #include <utility>
 
-#include "crochet/base/check_number.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
 namespace crochet::inline v0 {
 
 EveryEpochHook::EveryEpochHook(const EpochOrder& epochs, std::optional<int64_t> only,
-                               ValueList values,
+                               internal::ValueList values,
                                std::function<void(int64_t, const FetchValues&)> function)
     : epochs_(epochs), only_(only), values_(values.fetches()), function_(std::move(function)) {
   internal::check_at_least("at_epoch: epoch", only_, 1);
 }
 
-void EveryEpochHook::begin(Graph& graph) { values_ = resolve_values(graph, values_, *this); }
+void EveryEpochHook::begin(Graph& graph) {
+  values_ = internal::resolve_values(graph, values_, *this);
+}
 
 void EveryEpochHook::after_create_session(Session&, Coordinator&) {
   completed_ = epochs_.completed();

@@ -19,7 +19,7 @@ class CROCHET_EXPORT EveryEpochHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless `only`, the epoch after which the function is called, is
   // unset (each) or above 0.
-  EveryEpochHook(const EpochOrder& epochs, std::optional<int64_t> only, ValueList values,
+  EveryEpochHook(const EpochOrder& epochs, std::optional<int64_t> only, internal::ValueList values,
                  std::function<void(int64_t epoch, const FetchValues& values)> function);
 
   // Throws: as resolve_values.
@@ -40,7 +40,8 @@ class CROCHET_EXPORT EveryEpochHook final : public SessionRunHook {
 //
 //   every_epoch(epochs, "accuracy", [](int64_t epoch, double accuracy) { ... })
 template <typename Function>
-EveryEpochHook every_epoch(const EpochOrder& epochs, ValueList values, Function function) {
+EveryEpochHook every_epoch(const EpochOrder& epochs, internal::ValueList values,
+                           Function function) {
   return EveryEpochHook(epochs, {}, values,
                         internal::value_function<Function, int64_t>(std::move(function), values));
 }
@@ -50,7 +51,7 @@ EveryEpochHook every_epoch(const EpochOrder& epochs, ValueList values, Function 
 //
 //   at_epoch(epochs, 10, "accuracy", [](int64_t epoch, double accuracy) { ... })
 template <typename Function>
-EveryEpochHook at_epoch(const EpochOrder& epochs, int64_t epoch, ValueList values,
+EveryEpochHook at_epoch(const EpochOrder& epochs, int64_t epoch, internal::ValueList values,
                         Function function) {
   return EveryEpochHook(epochs, epoch, values,
                         internal::value_function<Function, int64_t>(std::move(function), values));

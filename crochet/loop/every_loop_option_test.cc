@@ -25,10 +25,10 @@
 #include "crochet/group/group.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
-#include "crochet/testing/scheduling.h"
-#include "crochet/testing/seen_world.h"
-#include "crochet/testing/straggler_hook.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/scheduling.h"
+#include "tests/support/seen_world.h"
+#include "tests/support/straggler_hook.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

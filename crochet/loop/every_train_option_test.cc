@@ -20,8 +20,8 @@
 #include "crochet/loop/monitored_training_session.h"
 #include "crochet/summary/summary_writer.h"
 #include "crochet/testing/scripted_session.h"
-#include "crochet/testing/seen_world.h"
-#include "crochet/testing/straggler_hook.h"
+#include "tests/support/seen_world.h"
+#include "tests/support/straggler_hook.h"
 
 namespace crochet {
 namespace {

@@ -14,15 +14,15 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/copies/write_barrier.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/fake_clock.h"
-#include "crochet/testing/local_variables.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/support/local_variables.h"
 
 namespace crochet {
 namespace {
@@ -41,7 +41,7 @@ constexpr size_t kNumElements = 1100;
 
 // Threads that copy in the background wait until it is open; the thread of the test opens it when
 // it copies.
-class GatedBarrier final : public copies::WriteBarrier {
+class GatedBarrier final : public WriteBarrier {
  public:
   void open() {
     is_open_ = true;
@@ -57,7 +57,7 @@ class GatedBarrier final : public copies::WriteBarrier {
  private:
   void raise() override { ++num_raised_; }
   void lower() noexcept override { ++num_lowered_; }
-  void copy(const copies::ArrayView& array, std::byte* to, size_t begin, size_t end) override {
+  void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end) override {
     if (std::this_thread::get_id() == here_)
       open();
     else
@@ -92,8 +92,7 @@ struct Model {
 
   static void add_guarded(Tracker& tracker, const std::string& name, Numbers& array,
                           const std::shared_ptr<GatedBarrier>& barrier) {
-    tracker.add_array(name,
-                      {.view = [&array] { return local::view_of(array); }, .barrier = barrier});
+    tracker.add_array(name, {.view = [&array] { return view_of(array); }, .barrier = barrier});
   }
   void track(Tracker& tracker) {
     add_guarded(tracker, "weights", weights, barrier);
@@ -276,7 +275,7 @@ TEST_F(GuardedPartsTest, AreCopiedBeforeTheyAreRestored) {
 TEST_F(GuardedPartsTest, CanBeSavedBeforeAndAfterTheyAreWrittenTo) {
   barrier_->open();
   const Snapshot held = saver_.snapshot(*session_);
-  BackgroundSaver background(saver_);
+  internal::BackgroundSaver background(saver_);
   background.enqueue(held, "run/before", 1);
   background.wait();
   EXPECT_TRUE(barrier_->has_pending()) << "nothing was copied";

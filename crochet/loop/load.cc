@@ -3,10 +3,10 @@
 #include "crochet/loop/load.h"
 
 #include "crochet/base/error.h"
-#include "crochet/loop/load_values.h"
-#include "crochet/loop/restore_advice.h"
-#include "crochet/loop/restore_purpose.h"
-#include "crochet/loop/restoring.h"
+#include "crochet/loop/internal/load_values.h"
+#include "crochet/loop/internal/restore_advice.h"
+#include "crochet/loop/internal/restore_purpose.h"
+#include "crochet/loop/internal/restoring.h"
 
 namespace crochet::inline v0 {
 

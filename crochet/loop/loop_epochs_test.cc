@@ -25,11 +25,11 @@
 #include "crochet/loop/schedules.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
-#include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 #include "crochet/tracking/epochs.h"
+#include "tests/support/forked_child.h"
 
 namespace crochet {
 namespace {

@@ -23,8 +23,8 @@
 #include "crochet/loop/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/wait_until.h"
 #include "crochet/testing/watched_file_system.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

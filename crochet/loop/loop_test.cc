@@ -14,7 +14,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
@@ -26,8 +26,8 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/straggler_hook.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/straggler_hook.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -422,7 +422,7 @@ TEST_F(LoopRestoreTest, RejectsAStepOutOfRange) {
                              std::numeric_limits<int64_t>::min()}) {
     MemoryFileSystem files;
     {
-      BundleWriter writer(files, "run/model.ckpt-1");
+      internal::BundleWriter writer(files, "run/model.ckpt-1");
       writer.add("global_step", Tensor::scalar(step));
       writer.add("count", Tensor::scalar<int64_t>(3));
       writer.finish();

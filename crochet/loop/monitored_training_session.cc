@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/loop/option_checks.h"
-#include "crochet/loop/training_run.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/loop/internal/option_checks.h"
+#include "crochet/loop/internal/training_run.h"
 
 namespace crochet::inline v0 {
 namespace {

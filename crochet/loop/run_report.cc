@@ -7,7 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/escape.h"
+#include "crochet/base/internal/escape.h"
 
 namespace crochet::inline v0 {
 

@@ -9,9 +9,9 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/base/log.h"
 
 namespace crochet::inline v0 {

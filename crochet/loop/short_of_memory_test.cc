@@ -22,9 +22,9 @@
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
-#include "crochet/testing/attack_allocations.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "tests/support/attack_allocations.h"
 
 namespace crochet {
 namespace {

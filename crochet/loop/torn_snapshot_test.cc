@@ -254,11 +254,11 @@ struct Tearing {
 
   void track(Tracker& tracker) {
     tracker("first", std::span(first));
-    tracker.add_array("second", {.view = [this] {
-                        if (tears) ++first[50];
-                        return copies::ArrayView{
-                            DType::kInt64, {100}, reinterpret_cast<std::byte*>(second.data())};
-                      }});
+    tracker.add_array(
+        "second", {.view = [this] {
+          if (tears) ++first[50];
+          return ArrayView{DType::kInt64, {100}, reinterpret_cast<std::byte*>(second.data())};
+        }});
   }
 };
 

@@ -18,9 +18,9 @@
 #include "crochet/loop/load.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/restores_test.h"
 #include "crochet/tracking/classes.h"
 #include "crochet/tracking/fixed.h"
+#include "tests/support/restores_test.h"
 
 namespace crochet {
 namespace {

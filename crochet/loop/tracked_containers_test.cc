@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
@@ -122,7 +122,7 @@ class TrackedContainersTest : public testing::Test {
 
   // A checkpoint that no program wrote.
   void write(const std::vector<std::pair<std::string, Tensor>>& tensors) {
-    BundleWriter writer(files_, "run/ckpt-1");
+    internal::BundleWriter writer(files_, "run/ckpt-1");
     writer.add("global_step", Tensor::scalar<int64_t>(1));
     for (const auto& [name, value] : tensors) writer.add(name, value);
     writer.finish();

@@ -17,8 +17,8 @@
 #include "crochet/base/error.h"
 #include "crochet/loop/load.h"
 #include "crochet/loop/loop.h"
-#include "crochet/testing/restores_test.h"
 #include "crochet/tracking/fixed.h"
+#include "tests/support/restores_test.h"
 
 namespace crochet {
 namespace {

@@ -47,9 +47,9 @@ class CROCHET_EXPORT CoordinatedThread {
   std::stop_source ended_;
   std::atomic<bool> has_ended_ = false;  // Set under the signal's mutex.
   struct Signal;
-  const ProcessBound<Signal> signal_;
+  const internal::ProcessBound<Signal> signal_;
 
-  Thread thread_;  // Last: joins before what it uses is gone.
+  internal::Thread thread_;  // Last: joins before what it uses is gone.
 };
 
 }  // namespace crochet::inline v0

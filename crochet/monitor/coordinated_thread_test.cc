@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/testing/wait_until.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

@@ -9,10 +9,10 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/internal/caught.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
-#include "crochet/base/log_lazily.h"
 #include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0 {
@@ -41,8 +41,9 @@ Coordinator::~Coordinator() {
   }
   for (const auto& thread : threads) {
     if (thread->has_ended()) continue;
-    log_lazily(Severity::kWarning,
-               [&] { return fmt::format("waiting for thread \"{}\" to end", thread->name()); });
+    internal::log_lazily(Severity::kWarning, [&] {
+      return fmt::format("waiting for thread \"{}\" to end", thread->name());
+    });
     thread->wait();
   }
 }

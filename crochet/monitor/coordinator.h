@@ -121,7 +121,7 @@ class CROCHET_EXPORT Coordinator {
   Clock& clock_;
 
   struct State;
-  mutable PerProcess<State> state_;
+  mutable internal::PerProcess<State> state_;
 };
 
 }  // namespace crochet::inline v0

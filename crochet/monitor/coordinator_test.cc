@@ -16,9 +16,9 @@
 #include "crochet/base/error.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/testing/fake_clock.h"
-#include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/no_threads.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/no_threads.h"
 
 namespace crochet {
 namespace {

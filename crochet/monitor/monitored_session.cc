@@ -7,16 +7,16 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/internal/caught.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
-#include "crochet/base/log_lazily.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/monitor/background_threads.h"
-#include "crochet/monitor/coordinated_session.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/coordinator.h"
+#include "crochet/monitor/internal/coordinated_session.h"
 #include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/monitor/internal/recoverable_session.h"
 #include "crochet/ranks/internal/run_agreement.h"
@@ -64,7 +64,7 @@ class MonitoredSession::Call {
 
 // What each recovery replaces: the engine's session, its threads' coordinator, and the
 // wrappers that call hooks and watch threads.
-class MonitoredSession::Life final : public WrappedSession {
+class MonitoredSession::Life final : public internal::WrappedSession {
  public:
   explicit Life(MonitoredSession& owner)
       : owner_(owner),
@@ -73,7 +73,7 @@ class MonitoredSession::Life final : public WrappedSession {
         start_step_(step_of(session_)),
         // A thread that runs out of data by mistake must not look like a clean end.
         coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
-        hooked_(std::make_unique<HookedSession>(session_, owner.hooks_, owner.stop_)),
+        hooked_(std::make_unique<internal::HookedSession>(session_, owner.hooks_, owner.stop_)),
         hooked_view_(hooked_.get()),
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {
     if (!owner_.agreement_->is_alone())
@@ -87,10 +87,10 @@ class MonitoredSession::Life final : public WrappedSession {
       close();
     } catch (...) {
       const std::exception_ptr error = std::current_exception();
-      log_lazily(Severity::kWarning,
-                 [&] { return fmt::format("closing a session: {}", describe(error)); });
+      internal::log_lazily(Severity::kWarning,
+                           [&] { return fmt::format("closing a session: {}", describe(error)); });
     }
-    try_or_log([] { return "closing a session"; }, [&] { session_.close(); });
+    internal::try_or_log([] { return "closing a session"; }, [&] { session_.close(); });
   }
 
   Graph& graph() const override { return session_.graph(); }
@@ -119,7 +119,7 @@ class MonitoredSession::Life final : public WrappedSession {
   }
 
   Session& session() { return session_; }
-  const HookedSession& hooked() const { return *hooked_view_; }
+  const internal::HookedSession& hooked() const { return *hooked_view_; }
   Coordinator& coordinator() { return coordinator_; }
   std::optional<int64_t> start_step() const { return start_step_; }
   const std::optional<RestoreReport>& restored() const { return created_.restored; }
@@ -144,9 +144,9 @@ class MonitoredSession::Life final : public WrappedSession {
   Session& session_;
   std::optional<int64_t> start_step_;
   Coordinator coordinator_;
-  std::unique_ptr<HookedSession> hooked_;
-  HookedSession* hooked_view_;
-  CoordinatedSession coordinated_;
+  std::unique_ptr<internal::HookedSession> hooked_;
+  internal::HookedSession* hooked_view_;
+  internal::CoordinatedSession coordinated_;
 };
 
 MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
@@ -191,7 +191,7 @@ void MonitoredSession::create_stack(Recovery recovery) {
     stack_ = create_life();
     return;
   }
-  RecoveryOptions options{
+  internal::RecoveryOptions options{
       .max_recoveries = options_.max_recoveries,
       .can_recover =
           [this] {
@@ -200,8 +200,8 @@ void MonitoredSession::create_stack(Recovery recovery) {
       .before_recovery = [this](const std::exception_ptr& error) { agreement_->recover(error); },
       .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
       .clock = options_.clock};
-  auto recoverable =
-      std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(options));
+  auto recoverable = std::make_unique<internal::RecoverableSession>(
+      [this] { return create_life(); }, std::move(options));
   recoverable_ = recoverable.get();
   stack_ = std::move(recoverable);
 }
@@ -235,7 +235,7 @@ void MonitoredSession::register_hook_state() {
   }
 }
 
-std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
+std::unique_ptr<internal::WrappedSession> MonitoredSession::create_life() {
   error_of_thread_ = nullptr;  // Of an attempt that failed, and is repeated now.
   auto life = std::make_unique<Life>(*this);
   start_queue_runners(life->session(), life->coordinator());
@@ -397,7 +397,7 @@ std::exception_ptr MonitoredSession::cause_of(std::exception_ptr error) const no
 std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
   if (closed_) return error;
   if (calling_ != nullptr) {
-    log_lazily(Severity::kError, [&] {
+    internal::log_lazily(Severity::kError, [&] {
       return fmt::format("abort was called from within {} of the same session: {}", calling_,
                          describe(error));
     });
@@ -412,33 +412,34 @@ void MonitoredSession::save_last_step() noexcept {
   const bool stops = stop_.stop_request() || pending_signal() != 0;
   if (!stops && !options_.saves_on_error) return;
   if (const char* const reason = life_->hooked().reason_not_to_save(stops)) {
-    log_lazily(Severity::kWarning,
-               [&] { return fmt::format("the last step is not saved: {}", reason); });
+    internal::log_lazily(Severity::kWarning,
+                         [&] { return fmt::format("the last step is not saved: {}", reason); });
     return;
   }
   for (const HookHandle& hook : hooks_)
-    try_or_log([&] { return hook->name() + "::before_end"; },
-               [&] { hook->before_end(life_->session()); });
+    internal::try_or_log([&] { return hook->name() + "::before_end"; },
+                         [&] { hook->before_end(life_->session()); });
 }
 
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
   if (life_ != nullptr || is_lost())  // Otherwise it has not begun.
-    log_lazily(Severity::kError, [&] {
+    internal::log_lazily(Severity::kError, [&] {
       return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
     });
   save_last_step();
   agreement_->fail(error);
   for (size_t i = 0; i < num_begun_; ++i)
-    try_or_log([&] { return hooks_[i]->name() + "::on_error"; },
-               [&] { hooks_[i]->on_error(error); });
-  try_or_log([] { return "closing the session"; }, [&] { close_stack(); });
+    internal::try_or_log([&] { return hooks_[i]->name() + "::on_error"; },
+                         [&] { hooks_[i]->on_error(error); });
+  internal::try_or_log([] { return "closing the session"; }, [&] { close_stack(); });
   error = cause_of(first);  // A thread may not have reported its error until it was joined.
   if (error != first)
-    log_lazily(Severity::kWarning,
-               [&] { return fmt::format("after the error of a thread: {}", describe(first)); });
-  try_or_log([] { return "releasing the graph"; }, [&] { release(); });
+    internal::log_lazily(Severity::kWarning, [&] {
+      return fmt::format("after the error of a thread: {}", describe(first));
+    });
+  internal::try_or_log([] { return "releasing the graph"; }, [&] { release(); });
   return error;
 }
 

@@ -20,8 +20,10 @@
 
 namespace crochet::inline v0 {
 
+namespace internal {
 class RecoverableSession;
 class WrappedSession;
+}  // namespace internal
 
 namespace internal {
 class RunAgreement;
@@ -198,7 +200,7 @@ class CROCHET_EXPORT MonitoredSession {
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                        RunMetadata* metadata);
   [[noreturn]] void throw_closed(const char* what) const;
-  std::unique_ptr<WrappedSession> create_life();
+  std::unique_ptr<internal::WrappedSession> create_life();
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
@@ -222,12 +224,12 @@ class CROCHET_EXPORT MonitoredSession {
   std::optional<RestoreReport> restored_;
   std::optional<int64_t> closed_at_step_;
   StopState stop_;
-  int num_repeatable_ = 0;                     // The calls being made that can be repeated.
-  const char* calling_ = nullptr;              // The function that is calling hooks or operations.
-  std::exception_ptr error_of_thread_;         // Of the last Life, once it was closed.
-  Life* life_ = nullptr;                       // The current one, owned by stack_.
-  RecoverableSession* recoverable_ = nullptr;  // stack_, if it recovers; otherwise null.
-  std::unique_ptr<WrappedSession> stack_;
+  int num_repeatable_ = 0;              // The calls being made that can be repeated.
+  const char* calling_ = nullptr;       // The function that is calling hooks or operations.
+  std::exception_ptr error_of_thread_;  // Of the last Life, once it was closed.
+  Life* life_ = nullptr;                // The current one, owned by stack_.
+  internal::RecoverableSession* recoverable_ = nullptr;  // stack_, if it recovers; otherwise null.
+  std::unique_ptr<internal::WrappedSession> stack_;
   bool was_finished_ = false;
   bool closed_ = false;
 };

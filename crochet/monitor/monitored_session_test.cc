@@ -18,7 +18,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

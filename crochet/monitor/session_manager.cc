@@ -6,8 +6,8 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 

@@ -13,6 +13,10 @@
 
 namespace crochet::inline v0 {
 
+namespace internal {
+class HookedSession;
+}  // namespace internal
+
 // What a hook adds to a run.
 struct SessionRunArgs {
   Fetches fetches = {};
@@ -77,7 +81,7 @@ class CROCHET_EXPORT SessionRunContext {
   bool step_rejected() const { return step_rejected_; }
 
  private:
-  friend class HookedSession;
+  friend class internal::HookedSession;
 
   const SessionRunArgs& original_args_;
   Session& session_;
@@ -87,7 +91,7 @@ class CROCHET_EXPORT SessionRunContext {
   std::optional<std::string> save_request_;
   std::optional<int64_t> global_step_;  // Before the run.
   bool is_global_step_requested_ = false;
-  const class HookedSession* owner_ = nullptr;  // Null: made by a test.
+  const class internal::HookedSession* owner_ = nullptr;  // Null: made by a test.
   bool step_rejected_ = false;
 };
 

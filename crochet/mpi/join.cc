@@ -7,8 +7,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/group/group_environment.h"
-#include "crochet/mpi/communicator.h"
-#include "crochet/mpi/mpi_group.h"
+#include "crochet/mpi/internal/communicator.h"
+#include "crochet/mpi/internal/mpi_group.h"
 
 namespace crochet::inline v0::mpi {
 namespace {
@@ -51,8 +51,8 @@ MPI_Comm checked(int handle) {
 }
 
 std::shared_ptr<Group> group_of(MPI_Comm communicator, const JoinOptions& options, bool finalizes) {
-  return std::make_shared<MpiGroup>(
-      std::make_shared<MpiGroup::Communicator>(communicator, options.timeout_secs),
+  return std::make_shared<internal::MpiGroup>(
+      std::make_shared<internal::MpiGroup::Communicator>(communicator, options.timeout_secs),
       options.timeout_secs, finalizes);
 }
 

@@ -9,8 +9,8 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/edit_distance.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/edit_distance.h"
 #include "crochet/session/global_step.h"
 
 namespace crochet::inline v0 {

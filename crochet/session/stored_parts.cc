@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "crochet/session/nested_names.h"
+#include "crochet/session/internal/nested_names.h"
 
 namespace crochet::inline v0 {
 

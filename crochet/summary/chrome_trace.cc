@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "crochet/base/json_text.h"
-#include "crochet/summary/traced_run.h"
+#include "crochet/base/internal/json_text.h"
+#include "crochet/summary/internal/traced_run.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -172,7 +172,8 @@ class TraceBuilder {
 
 }  // namespace
 
-std::string chrome_trace(const RunMetadata& run, const ChromeTraceOptions& options) {
+std::string internal::chrome_trace(const RunMetadata& run,
+                                   const internal::ChromeTraceOptions& options) {
   TraceBuilder builder(run);
   builder.name_processes_and_threads();
   builder.add_operations();

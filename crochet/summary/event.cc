@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/proto_fields.h"
+#include "crochet/base/internal/proto_fields.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/visit_type.h"
+#include "crochet/tensor/internal/visit_type.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/json_text.h"
+#include "crochet/base/internal/json_text.h"
 #include "crochet/base/log.h"
 #include "crochet/io/path.h"
 

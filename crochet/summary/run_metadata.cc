@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
-#include "crochet/base/proto_fields.h"
-#include "crochet/summary/traced_run.h"
+#include "crochet/base/internal/proto_fields.h"
+#include "crochet/summary/internal/traced_run.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -56,7 +56,7 @@ std::string encode_operation(const OperationTiming& operation, std::chrono::nano
 
 }  // namespace
 
-std::string encode_run_metadata(const RunMetadata& run) {
+std::string internal::encode_run_metadata(const RunMetadata& run) {
   const std::chrono::nanoseconds start(static_cast<int64_t>(run.start_time * 1e6) * 1000);
   std::map<std::string, std::string> devices;
   for (const OperationTiming& operation : run.operations)

@@ -12,9 +12,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
-#include "crochet/base/log_lazily.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/event_file_writer.h"
@@ -32,7 +32,7 @@ struct SharedWriters {
 
 // A forked process does not write to its parent's files.
 SharedWriters& shared_writers() {
-  static Immortal<PerProcess<SharedWriters>> writers;
+  static internal::Immortal<internal::PerProcess<SharedWriters>> writers;
   return **writers;
 }
 
@@ -71,7 +71,7 @@ SummaryWriter::SummaryWriter(const std::string& directory, FileSystem& files, Cl
 
 SummaryWriter::~SummaryWriter() {
   if (dropped_values_ == 0) return;
-  log_lazily(Severity::kWarning, [this] {
+  internal::log_lazily(Severity::kWarning, [this] {
     return fmt::format("metrics in {}: {} values could not be written", directory_,
                        dropped_values_);
   });

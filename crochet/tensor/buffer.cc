@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/page.h"
-#include "crochet/base/scheduling_point.h"
+#include "crochet/base/internal/page.h"
+#include "crochet/base/internal/scheduling_point.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -30,11 +30,11 @@ bool is_apart(size_t num_bytes) { return num_bytes >= kPageAlignedBytes; }
 
 // To the end of a page, so that what the allocator writes after the memory is in another one.
 size_t whole_pages(size_t num_bytes) {
-  return (num_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return (num_bytes + internal::kPageBytes - 1) / internal::kPageBytes * internal::kPageBytes;
 }
 
 std::align_val_t alignment_apart(size_t num_bytes) {
-  return std::align_val_t(num_bytes < kHugePagesFrom ? kPageBytes : kHugePageBytes);
+  return std::align_val_t(num_bytes < kHugePagesFrom ? internal::kPageBytes : kHugePageBytes);
 }
 
 void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t num_bytes) {
@@ -124,7 +124,7 @@ struct alignas(kBufferAlignment) Buffer::Block {
 
 Buffer::Block* Buffer::Block::make(size_t num_bytes) {
   static_assert(sizeof(Block) == kBufferAlignment);
-  constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - kPageBytes;
+  constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - internal::kPageBytes;
   const size_t bytes_after_header = is_apart(num_bytes) ? 0 : num_bytes;
   void* const header = num_bytes > kLargest ? nullptr
                                             : ::operator new(kBufferAlignment + bytes_after_header,

@@ -21,9 +21,9 @@
 #include <malloc.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/page.h"
-#include "crochet/testing/sanitizers.h"
-#include "crochet/testing/wait_until.h"
+#include "crochet/base/internal/page.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -152,7 +152,8 @@ TEST(BufferTest, StartsAtAPageWhenLarge) {
 // The pages of a buffer's memory that exist, because something has been written to them.
 size_t num_touched_pages(const Buffer& buffer) {
   auto* const begin = const_cast<std::byte*>(buffer.data());
-  std::vector<unsigned char> is_resident((buffer.size() + kPageBytes - 1) / kPageBytes);
+  std::vector<unsigned char> is_resident((buffer.size() + internal::kPageBytes - 1) /
+                                         internal::kPageBytes);
   EXPECT_EQ(mincore(begin, buffer.size(), is_resident.data()), 0);
   return static_cast<size_t>(
       std::ranges::count_if(is_resident, [](unsigned char page) { return (page & 1) != 0; }));

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/tensor/visit_type.h"
+#include "crochet/tensor/internal/visit_type.h"
 
 namespace crochet::inline v0 {
 namespace {

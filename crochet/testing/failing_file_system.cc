@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "crochet/io/directory.h"
-#include "crochet/io/errno_error.h"
-#include "crochet/io/writable_state.h"
-#include "crochet/testing/failing_calls.h"
-#include "crochet/testing/file_protocol.h"
+#include "crochet/io/internal/errno_error.h"
+#include "crochet/io/internal/writable_state.h"
+#include "crochet/testing/internal/failing_calls.h"
+#include "crochet/testing/internal/file_protocol.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -27,7 +27,8 @@ FailingFileSystem::Thrower thrower_of(int error_number) {
   return [error_number](const std::string& operation) {
     const size_t space = operation.find(' ');
     const std::string object = operation.substr(space + 1);
-    throw_errno(error_number, object.substr(0, object.find(' ')), operation.substr(0, space));
+    internal::throw_errno(error_number, object.substr(0, object.find(' ')),
+                          operation.substr(0, space));
   };
 }
 
@@ -56,7 +57,7 @@ struct FailingFileSystem::State {
 
   internal::FailingCalls operations;
   internal::FailingCalls reads;
-  FileProtocol protocol;
+  internal::FileProtocol protocol;
   std::atomic<FailedWork> failed_work = FailedWork::kHalf;
 
   std::mutex mutex;  // Guards what follows.
@@ -65,8 +66,8 @@ struct FailingFileSystem::State {
 
 class FailingFileSystem::File final : public WritableFile {
  public:
-  File(std::unique_ptr<WritableFile> file, const std::string& path, FileProtocol::File record,
-       std::shared_ptr<State> shared)
+  File(std::unique_ptr<WritableFile> file, const std::string& path,
+       internal::FileProtocol::File record, std::shared_ptr<State> shared)
       : file_(std::move(file)),
         state_(path),
         record_(std::move(record)),
@@ -118,8 +119,8 @@ class FailingFileSystem::File final : public WritableFile {
   }
 
   std::unique_ptr<WritableFile> file_;
-  WritableState state_;
-  FileProtocol::File record_;
+  internal::WritableState state_;
+  internal::FileProtocol::File record_;
   std::shared_ptr<State> shared_;
 };
 

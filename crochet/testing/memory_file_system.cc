@@ -9,30 +9,31 @@
 #include <fmt/format.h>
 
 #include "crochet/io/directory.h"
-#include "crochet/io/errno_error.h"
-#include "crochet/io/file_place.h"
+#include "crochet/io/internal/errno_error.h"
+#include "crochet/io/internal/file_place.h"
 #include "crochet/io/path.h"
-#include "crochet/testing/memory_files.h"
+#include "crochet/testing/internal/memory_files.h"
 
 namespace crochet::inline v0 {
 namespace {
 
 // The node of a path that must exist.
-std::shared_ptr<MemoryNode> find_node(const MemoryFiles& files, const std::string& path,
-                                      std::string_view operation) {
-  const MemoryPlace place = find_place(files.root, path, operation);
-  if (!place.node) throw_errno(ENOENT, path, operation);
+std::shared_ptr<internal::MemoryNode> find_node(const internal::MemoryFiles& files,
+                                                const std::string& path,
+                                                std::string_view operation) {
+  const internal::MemoryPlace place = find_place(files.root, path, operation);
+  if (!place.node) internal::throw_errno(ENOENT, path, operation);
   return place.node;
 }
 
 // The node at a path; of a symbolic link, that of its target.
-std::shared_ptr<MemoryNode> follow(const MemoryFiles& files, const std::string& path,
-                                   std::string_view operation) {
+std::shared_ptr<internal::MemoryNode> follow(const internal::MemoryFiles& files,
+                                             const std::string& path, std::string_view operation) {
   constexpr int kMaxLinks = 40;  // As many as Linux follows.
   std::string target = path;
   for (int i = 0; i < kMaxLinks; ++i) {
-    const MemoryPlace place = find_place(files.root, target, operation);
-    if (!place.node && i == 0) throw_errno(ENOENT, path, operation);
+    const internal::MemoryPlace place = find_place(files.root, target, operation);
+    if (!place.node && i == 0) internal::throw_errno(ENOENT, path, operation);
     if (!place.node) break;
     if (place.node->link_target.empty()) return place.node;
     target = place.node->link_target;
@@ -42,9 +43,10 @@ std::shared_ptr<MemoryNode> follow(const MemoryFiles& files, const std::string& 
                   find_place(files.root, path, operation).node->link_target));
 }
 
-std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::string& path,
-                                      std::string_view operation) {
-  std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
+std::shared_ptr<internal::MemoryNode> find_file(const internal::MemoryFiles& files,
+                                                const std::string& path,
+                                                std::string_view operation) {
+  std::shared_ptr<internal::MemoryNode> node = find_node(files, path, operation);
   if (node->is_directory)
     throw FailedPreconditionError(
         fmt::format("{}: found a directory, expected a plain file", path));
@@ -56,45 +58,48 @@ std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::strin
 }
 
 // The same, for a file that is changed: one with several names is replaced by a copy.
-std::shared_ptr<MemoryNode> find_own_file(const MemoryFiles& files, const std::string& path,
-                                          std::string_view operation) {
-  std::shared_ptr<MemoryNode> node = find_file(files, path, operation);
-  if (!has_several_names(*files.root, *node)) return node;
-  const MemoryPlace place = find_place(files.root, path, operation);
-  auto copy = std::make_shared<MemoryNode>(*node);
+std::shared_ptr<internal::MemoryNode> find_own_file(const internal::MemoryFiles& files,
+                                                    const std::string& path,
+                                                    std::string_view operation) {
+  std::shared_ptr<internal::MemoryNode> node = find_file(files, path, operation);
+  if (!internal::has_several_names(*files.root, *node)) return node;
+  const internal::MemoryPlace place = find_place(files.root, path, operation);
+  auto copy = std::make_shared<internal::MemoryNode>(*node);
   copy->synced_bytes = copy->bytes;
   place.directory->entries[place.name] = copy;
   return copy;
 }
 
-std::shared_ptr<MemoryNode> find_directory(const MemoryFiles& files, const std::string& path,
-                                           std::string_view operation) {
-  std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
-  if (!node->is_directory) throw_errno(ENOTDIR, path, operation);
+std::shared_ptr<internal::MemoryNode> find_directory(const internal::MemoryFiles& files,
+                                                     const std::string& path,
+                                                     std::string_view operation) {
+  std::shared_ptr<internal::MemoryNode> node = find_node(files, path, operation);
+  if (!node->is_directory) internal::throw_errno(ENOTDIR, path, operation);
   return node;
 }
 
-std::shared_ptr<MemoryNode> find_or_make_file(const MemoryFiles& files, const std::string& path,
-                                              std::string_view operation) {
-  const MemoryPlace place = find_place(files.root, path, operation);
+std::shared_ptr<internal::MemoryNode> find_or_make_file(const internal::MemoryFiles& files,
+                                                        const std::string& path,
+                                                        std::string_view operation) {
+  const internal::MemoryPlace place = find_place(files.root, path, operation);
   if (place.node) return find_own_file(files, path, operation);
-  auto node = std::make_shared<MemoryNode>(/*directory=*/false);
+  auto node = std::make_shared<internal::MemoryNode>(/*directory=*/false);
   node->modified_time = files.clock.wall_time();
   place.directory->entries.emplace(place.name, node);
   return node;
 }
 
 // Throws as the system does if `from` may not replace `to`.
-void check_replaceable(const MemoryNode& from, const MemoryNode& to, const std::string& path,
-                       std::string_view operation) {
-  if (from.is_directory && !to.is_directory) throw_errno(ENOTDIR, path, operation);
-  if (!from.is_directory && to.is_directory) throw_errno(EISDIR, path, operation);
-  if (!to.entries.empty()) throw_errno(ENOTEMPTY, path, operation);
+void check_replaceable(const internal::MemoryNode& from, const internal::MemoryNode& to,
+                       const std::string& path, std::string_view operation) {
+  if (from.is_directory && !to.is_directory) internal::throw_errno(ENOTDIR, path, operation);
+  if (!from.is_directory && to.is_directory) internal::throw_errno(EISDIR, path, operation);
+  if (!to.entries.empty()) internal::throw_errno(ENOTEMPTY, path, operation);
 }
 
 bool is_within(const std::string& path, const std::string& directory) {
-  const auto parts = path_parts(path);
-  const auto above = path_parts(directory);
+  const auto parts = internal::path_parts(path);
+  const auto above = internal::path_parts(directory);
   return parts.size() > above.size() && std::equal(above.begin(), above.end(), parts.begin());
 }
 
@@ -118,11 +123,11 @@ class MemoryFileSystem::OpenDirectory final : public ForwardingDirectory {
  protected:
   // The unchanged path, unless the directory has been moved.
   std::string translated(const std::string& path) override {
-    const std::string name = name_within(this->path(), path);
+    const std::string name = internal::name_within(this->path(), path);
     if (is_in_place()) return path;
     const std::lock_guard lock(state_->mutex);
     const auto present = find_path(*state_->root, *node_);
-    if (!present) throw_errno(ENOENT, path, "open");
+    if (!present) internal::throw_errno(ENOENT, path, "open");
     return name.empty() ? *present : join_path(*present, name);
   }
 
@@ -136,8 +141,8 @@ class MemoryFileSystem::OpenDirectory final : public ForwardingDirectory {
     }
   }
 
-  const std::shared_ptr<MemoryFiles> state_;
-  std::shared_ptr<MemoryNode> node_;
+  const std::shared_ptr<internal::MemoryFiles> state_;
+  std::shared_ptr<internal::MemoryNode> node_;
 };
 
 std::shared_ptr<Directory> MemoryFileSystem::open_directory(const std::string& path) {
@@ -145,7 +150,7 @@ std::shared_ptr<Directory> MemoryFileSystem::open_directory(const std::string& p
 }
 
 MemoryFileSystem::MemoryFileSystem(const Clock& clock)
-    : state_(std::make_shared<MemoryFiles>(clock)) {}
+    : state_(std::make_shared<internal::MemoryFiles>(clock)) {}
 
 MemoryFileSystem::~MemoryFileSystem() = default;
 
@@ -164,7 +169,7 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::after_power_cut(const PowerC
 
 std::vector<std::string> MemoryFileSystem::unsynced_names() const {
   const std::lock_guard lock(state_->mutex);
-  return crochet::unsynced_names(*state_->root);
+  return internal::unsynced_names(*state_->root);
 }
 
 void MemoryFileSystem::set_capacity(std::optional<uint64_t> num_bytes) {
@@ -177,29 +182,29 @@ std::unique_ptr<WritableFile> MemoryFileSystem::create(const std::string& path) 
   auto node = find_or_make_file(*state_, path, "open");
   node->bytes.clear();
   node->modified_time = state_->clock.wall_time();
-  return std::make_unique<MemoryWritableFile>(state_, std::move(node), path);
+  return std::make_unique<internal::MemoryWritableFile>(state_, std::move(node), path);
 }
 
 std::unique_ptr<WritableFile> MemoryFileSystem::create_large(const std::string& path,
                                                              uint64_t expected_bytes) {
   const std::lock_guard lock(state_->mutex);
-  const MemoryPlace place = find_place(state_->root, path, "open");
+  const internal::MemoryPlace place = find_place(state_->root, path, "open");
   const uint64_t freed = place.node ? occupied_bytes(*place.node) : 0;
   if (expected_bytes > state_->free_bytes() + freed) {
     if (place.node && !place.node->is_directory) place.directory->entries.erase(place.name);
-    throw_no_room(ENOSPC, path, expected_bytes, state_->free_bytes() + freed);
+    internal::throw_no_room(ENOSPC, path, expected_bytes, state_->free_bytes() + freed);
   }
   auto node = find_or_make_file(*state_, path, "open");
   node->bytes.clear();
   node->reserved_bytes = expected_bytes;
   node->modified_time = state_->clock.wall_time();
-  return std::make_unique<MemoryWritableFile>(state_, std::move(node), path);
+  return std::make_unique<internal::MemoryWritableFile>(state_, std::move(node), path);
 }
 
 std::unique_ptr<WritableFile> MemoryFileSystem::append_to(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
-  return std::make_unique<MemoryWritableFile>(state_, find_or_make_file(*state_, path, "open"),
-                                              path);
+  return std::make_unique<internal::MemoryWritableFile>(
+      state_, find_or_make_file(*state_, path, "open"), path);
 }
 
 std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
@@ -208,7 +213,7 @@ std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
   if (node->is_directory)
     throw FailedPreconditionError(
         fmt::format("{}: found a directory, expected a plain file", path));
-  return std::make_unique<MemoryReadableFile>(state_, std::move(node), path);
+  return std::make_unique<internal::MemoryReadableFile>(state_, std::move(node), path);
 }
 
 bool MemoryFileSystem::exists(const std::string& path) {
@@ -242,16 +247,17 @@ void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(state_->mutex);
   const std::string operation = fmt::format("rename to {}", to);
   const auto node = find_node(*state_, from, operation);
-  const MemoryPlace old_place = find_place(state_->root, from, operation);
-  MemoryPlace place;
+  const internal::MemoryPlace old_place = find_place(state_->root, from, operation);
+  internal::MemoryPlace place;
   try {
     place = find_place(state_->root, to, operation);
   } catch (const NotFoundError&) {
-    throw_errno(ENOENT, from, operation);  // The message names `from` first, as other errors do.
+    internal::throw_errno(ENOENT, from,
+                          operation);  // The message names `from` first, as other errors do.
   }
   if (place.node == node) return;
   if (is_within(to, from) || !old_place.directory || !place.directory)
-    throw_errno(EINVAL, from, operation);
+    internal::throw_errno(EINVAL, from, operation);
   if (place.node && !place.node->link_target.empty())
     throw FailedPreconditionError(
         fmt::format("{}: found a symbolic link, expected a plain file or none: links are not "
@@ -270,22 +276,23 @@ void MemoryFileSystem::link(const std::string& from, const std::string& to) {
     throw FailedPreconditionError(
         fmt::format("{}: found {}, expected a plain file", from,
                     node->is_directory ? "a directory" : "a symbolic link"));
-  MemoryPlace place;
+  internal::MemoryPlace place;
   try {
     place = find_place(state_->root, to, operation);
   } catch (const NotFoundError&) {
-    throw_errno(ENOENT, from, operation);  // The message names `from` first, as other errors do.
+    internal::throw_errno(ENOENT, from,
+                          operation);  // The message names `from` first, as other errors do.
   }
-  if (place.node) throw_errno(EEXIST, from, operation);
+  if (place.node) internal::throw_errno(EEXIST, from, operation);
   place.directory->entries[place.name] = node;
 }
 
 void MemoryFileSystem::make_symbolic_link(const std::string& target, const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   const std::string operation = fmt::format("symbolic link to {}", target);
-  const MemoryPlace place = find_place(state_->root, path, operation);
-  if (place.node) throw_errno(EEXIST, path, operation);
-  auto node = std::make_shared<MemoryNode>(/*directory=*/false);
+  const internal::MemoryPlace place = find_place(state_->root, path, operation);
+  if (place.node) internal::throw_errno(EEXIST, path, operation);
+  auto node = std::make_shared<internal::MemoryNode>(/*directory=*/false);
   node->link_target = target;
   node->modified_time = state_->clock.wall_time();
   place.directory->entries.emplace(place.name, std::move(node));
@@ -294,7 +301,7 @@ void MemoryFileSystem::make_symbolic_link(const std::string& target, const std::
 std::optional<std::string> MemoryFileSystem::read_symbolic_link(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   try {
-    const MemoryPlace place = find_place(state_->root, path, "readlink");
+    const internal::MemoryPlace place = find_place(state_->root, path, "readlink");
     if (!place.node || place.node->link_target.empty()) return std::nullopt;
     return place.node->link_target;
   } catch (const NotFoundError&) {
@@ -305,9 +312,9 @@ std::optional<std::string> MemoryFileSystem::read_symbolic_link(const std::strin
 void MemoryFileSystem::remove(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   const auto node = find_node(*state_, path, "remove");
-  const MemoryPlace place = find_place(state_->root, path, "remove");
-  if (!place.directory) throw_errno(EBUSY, path, "remove");
-  if (!node->entries.empty()) throw_errno(ENOTEMPTY, path, "remove");
+  const internal::MemoryPlace place = find_place(state_->root, path, "remove");
+  if (!place.directory) internal::throw_errno(EBUSY, path, "remove");
+  if (!node->entries.empty()) internal::throw_errno(ENOTEMPTY, path, "remove");
   place.directory->entries.erase(place.name);
 }
 
@@ -321,16 +328,16 @@ void MemoryFileSystem::truncate(const std::string& path, uint64_t size) {
 void MemoryFileSystem::create_directories(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   auto node = state_->root;
-  for (const std::string& part : path_parts(path)) {
-    if (!node->is_directory) throw_errno(ENOTDIR, path, "mkdir");
+  for (const std::string& part : internal::path_parts(path)) {
+    if (!node->is_directory) internal::throw_errno(ENOTDIR, path, "mkdir");
     auto& child = node->entries[part];
     if (!child) {
-      child = std::make_shared<MemoryNode>(/*directory=*/true);
+      child = std::make_shared<internal::MemoryNode>(/*directory=*/true);
       node->synced_entries[part] = child;
     }
     node = child;
   }
-  if (!node->is_directory) throw_errno(EEXIST, path, "mkdir");
+  if (!node->is_directory) internal::throw_errno(EEXIST, path, "mkdir");
 }
 
 void MemoryFileSystem::sync_directory(const std::string& path) {
@@ -343,7 +350,7 @@ std::unique_ptr<FileLock> MemoryFileSystem::try_lock(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   auto node = find_or_make_file(*state_, path, "open");
   if (node->locked) return nullptr;
-  return std::make_unique<MemoryFileLock>(state_, std::move(node));
+  return std::make_unique<internal::MemoryFileLock>(state_, std::move(node));
 }
 
 uint64_t MemoryFileSystem::free_bytes(const std::string& path) {

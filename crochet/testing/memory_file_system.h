@@ -14,7 +14,9 @@
 
 namespace crochet::inline v0 {
 
+namespace internal {
 struct MemoryFiles;
+}  // namespace internal
 
 // What a power cut leaves of names created, replaced and removed since the last
 // sync of their directory.
@@ -95,7 +97,8 @@ class CROCHET_EXPORT MemoryFileSystem : public FileSystem {
  private:
   class OpenDirectory;
 
-  std::shared_ptr<MemoryFiles> state_;  // Shared with the open files, which may outlive this.
+  std::shared_ptr<internal::MemoryFiles>
+      state_;  // Shared with the open files, which may outlive this.
 };
 
 }  // namespace crochet::inline v0

@@ -11,7 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/testing/store_ranks.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
-#include "crochet/io/errno_error.h"
+#include "crochet/io/internal/errno_error.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
@@ -21,7 +21,7 @@ std::string make_fresh_directory() {
   const char* const parent = ::getenv("TMPDIR");
   const bool given = parent != nullptr && *parent != '\0';
   std::string path = join_path(given ? parent : "/tmp", "crochet-XXXXXX");
-  if (::mkdtemp(path.data()) == nullptr) throw_errno(errno, path, "mkdtemp");
+  if (::mkdtemp(path.data()) == nullptr) internal::throw_errno(errno, path, "mkdtemp");
   return path;
 }
 

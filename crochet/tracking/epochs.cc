@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/base/internal/mix_bits.h"
 #include "crochet/base/log.h"
-#include "crochet/base/mix_bits.h"
 
 namespace crochet::inline v0 {
 namespace {

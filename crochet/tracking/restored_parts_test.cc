@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
@@ -61,7 +61,7 @@ TEST_F(RestoredPartsTest, AnEntryThatAPartDoesNotHaveIsATypedError) {
   Program program(files_, value);
   program.save(1);
   const CheckpointReader saved("run/ckpt-1", files_);
-  BundleWriter writer(files_, "run/ckpt-2");
+  internal::BundleWriter writer(files_, "run/ckpt-2");
   for (const auto& [name, info] : saved.tensors()) writer.add(name, saved.read(name));
   writer.add("value/1//x", Tensor::scalar(true));
   writer.finish();

@@ -7,15 +7,15 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/initial_values.h"
-#include "crochet/session/nested_names.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/checkpoint/saver/internal/initial_values.h"
+#include "crochet/session/internal/nested_names.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/tracking/epochs.h"
 #include "crochet/tracking/internal/fixed_state.h"
 #include "crochet/tracking/internal/provided_state.h"
 #include "crochet/tracking/internal/rows_state.h"
-#include "crochet/tracking/tracked_epochs.h"
+#include "crochet/tracking/internal/tracked_epochs.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -31,9 +31,9 @@ void add_as(const std::string& name, const Add& add) {
   }
 }
 
-Tensor copy_of(const copies::ArrayView& array) {
+Tensor copy_of(const ArrayView& array) {
   Tensor copy(array.dtype, array.shape);
-  copies::copy_out(array, copy.writable_bytes());
+  copy_out(array, copy.writable_bytes());
   return copy;
 }
 
@@ -139,7 +139,7 @@ Tracker Tracker::at_fixed() const {
   return here;
 }
 
-void Tracker::add_array(std::string_view name, copies::BorrowedArray array) {
+void Tracker::add_array(std::string_view name, BorrowedArray array) {
   if (name.empty()) return add_own_array(std::move(array));
   beneath(name).add_own_array(std::move(array));
 }
@@ -176,10 +176,10 @@ void Tracker::add_provider(PartsProvider provider) {
   });
 }
 
-void Tracker::add_own_array(copies::BorrowedArray array) {
+void Tracker::add_own_array(BorrowedArray array) {
   if (members_ != nullptr) return members_->other(prefix_);
   if (has_rows_ && !array.resize) {
-    const copies::ArrayView view = array.view();
+    const ArrayView view = array.view();
     check_needs_no_rows(fmt::format("{} {}", view.dtype, view.shape));
   }
   if (is_fixed_ || shard_ != nullptr) array.resize = {};  // Its place determines a shard's size.

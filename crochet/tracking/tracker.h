@@ -104,7 +104,7 @@ class CROCHET_EXPORT Tracker {
   void track_fixed(T& value);
 
   // For code that adds support for other types. An empty name is that of the value itself.
-  void add_array(std::string_view name, copies::BorrowedArray array);
+  void add_array(std::string_view name, BorrowedArray array);
   void add_object(std::string_view name, std::shared_ptr<Saveable> object);
   // Parts that are listed again at each save and restore.
   struct Provider {
@@ -167,7 +167,7 @@ class CROCHET_EXPORT Tracker {
   Tracker at_fixed() const;
 
   // Of the value at which this tracker is.
-  void add_own_array(copies::BorrowedArray array);
+  void add_own_array(BorrowedArray array);
   // `initial` reads the value with which the program begins. It is called later, and not kept for a
   // part of a value whose structure may change, or of an element of a sequence: these may be gone
   // by then.
@@ -250,7 +250,7 @@ concept MadeByFunction = requires(T& value, const StoredParts& stored) {
 // Support for array libraries adds a function of this name to crochet: see <crochet/eigen.h>.
 template <typename T>
 concept BorrowableArray = requires(T& value, Tracker& tracker) {
-  { borrow_array(tracker, value) } -> std::same_as<copies::BorrowedArray>;
+  { borrow_array(tracker, value) } -> std::same_as<BorrowedArray>;
 };
 
 // True for arrays of such a library whose types fix their shapes.
@@ -265,7 +265,7 @@ concept ColumnMember =
 
 // The numbers of `count` elements that follow each other in memory.
 template <DenseElement E>
-copies::ArrayView view_of(E* elements, size_t count) {
+ArrayView view_of(E* elements, size_t count) {
   std::vector<int64_t> sizes = {static_cast<int64_t>(count)};
   DenseOf<E>::add_sizes(sizes);
   return {.dtype = kDenseDtype<E>,
@@ -274,7 +274,7 @@ copies::ArrayView view_of(E* elements, size_t count) {
 }
 
 template <Dense T>
-copies::ArrayView view_of(T& value) {
+ArrayView view_of(T& value) {
   std::vector<int64_t> sizes;
   DenseOf<T>::add_sizes(sizes);
   return {
@@ -282,7 +282,7 @@ copies::ArrayView view_of(T& value) {
 }
 
 template <typename T>
-copies::ArrayView view_of_elements(T& value) {
+ArrayView view_of_elements(T& value) {
   if constexpr (ValArray<T>) {
     return view_of(value.size() == 0 ? nullptr : &value[0], value.size());
   } else {
@@ -291,8 +291,8 @@ copies::ArrayView view_of_elements(T& value) {
 }
 
 template <typename T>
-copies::BorrowedArray borrow_elements(T& value) {
-  copies::BorrowedArray array{.view = [&value] { return view_of_elements(value); }};
+BorrowedArray borrow_elements(T& value) {
+  BorrowedArray array{.view = [&value] { return view_of_elements(value); }};
   if constexpr (requires { value.resize(size_t{}); }) {
     array.resize = [&value](const Shape& shape) { value.resize(static_cast<size_t>(shape[0])); };
     std::vector<int64_t> sizes = {Shape::kUnknownDimension};
@@ -396,7 +396,7 @@ void Tracker::add_member(std::string_view name, T& value) const {
     members_->member({prefix_, name, internal::kDenseDtype<T>, shape, sizeof(T), &value});
   } else {
     Tracker here = *this;
-    const copies::ArrayView array = borrow_array(here, value).view();
+    const ArrayView array = borrow_array(here, value).view();
     members_->member(
         {prefix_, name, array.dtype, array.shape, array.num_bytes(), array.data, &array});
   }

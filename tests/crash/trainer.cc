@@ -56,7 +56,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/crochet.h"
 #include "crochet/testing/failing_file_system.h"
-#include "crochet/testing/sanitizers.h"
+#include "tests/support/sanitizers.h"
 
 using namespace crochet;
 

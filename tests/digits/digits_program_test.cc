@@ -15,9 +15,9 @@
 
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/temp_directory.h"
 #include "program.h"
+#include "tests/support/sanitizers.h"
 
 namespace crochet {
 namespace {

@@ -12,11 +12,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/testing/failing_file_system.h"
-#include "crochet/testing/wait_until.h"
 #include "tests/groups/sharded_state.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {

@@ -19,24 +19,24 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/failed_part.h"
-#include "crochet/checkpoint/saver/joint_save.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/failed_part.h"
+#include "crochet/checkpoint/saver/internal/joint_save.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/ranks/internal/rank_saves.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
-#include "crochet/testing/local_variables.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/support/local_variables.h"
 
 namespace crochet {
 namespace {
@@ -54,9 +54,9 @@ class Rank {
   Rank(int rank, int size, FileSystem& files, Clock& clock)
       : saver_({.files = &files, .clock = &clock}) {
     internal::RankLayout::of(graph_)->set_rank(rank, size);
-    const Variable x = graph_.borrow("x", {.view = [this] { return local::view_of(x_); }});
+    const Variable x = graph_.borrow("x", {.view = [this] { return view_of(x_); }});
     shard_variable(graph_, x, {.full_shape = {2 * size}, .offset = {2 * rank}});
-    graph_.borrow("y", {.view = [this] { return local::view_of(y_); }});
+    graph_.borrow("y", {.view = [this] { return view_of(y_); }});
     session_ = graph_.new_session("");
   }
   void set(int64_t value) {
@@ -64,7 +64,7 @@ class Rank {
     y_.assign(1, value);
   }
   void write_part(const std::string& prefix) {
-    SavePromise promise(prefix, 1, saver_.clock());
+    internal::SavePromise promise(prefix, 1, saver_.clock());
     internal::SaverAccess::write(
         saver_, internal::SaverAccess::snapshot_of_part(saver_, *session_, prefix), promise);
   }
@@ -96,7 +96,7 @@ class TwoRanks final : private internal::JointSave {
   SaveTicket save_in_background(int64_t step) {
     chief_.set(step);
     other_.set(step);
-    BackgroundSaver background(chief_.saver());
+    internal::BackgroundSaver background(chief_.saver());
     SaveTicket ticket = background.enqueue(
         internal::SaverAccess::snapshot_for(chief_.saver(), chief_.session(),
                                             chief_.saver().prefix_of("run/model.ckpt", step), this),

@@ -20,7 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/eigen.h"
 #include "tests/groups/sharded_state.h"
 
@@ -288,7 +288,7 @@ TEST_F(ShardedRowsTest, CountsThatDoNotFitAreNotUsed) {
         Tensor::from<double>({2, 1}), Tensor::zeros<int64_t>({2, 1}),
         Tensor::from<int64_t>({INT64_MAX, INT64_MAX}), Tensor()}) {
     directory_ = fmt::format("run{}", ++number);
-    BundleWriter writer(files_, directory_ + "/model.ckpt-1");
+    internal::BundleWriter writer(files_, directory_ + "/model.ckpt-1");
     writer.add("global_step", Tensor::scalar<int64_t>(1));
     writer.add("x", Tensor::from<double>({1, 2, 3}));
     if (counts.is_set()) writer.add("x/%rows", counts);

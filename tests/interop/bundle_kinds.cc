@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <random>
 
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
 #include "crochet/fmt.h"
 #include "crochet/io/file_system.h"
@@ -73,7 +73,7 @@ int main(int, char** argv) {
   FileSystem& files = FileSystem::posix();
   const TensorMap numbers = numbers_of_all_types();
   const TensorMap texts = strings();
-  BundleWriter first(files, prefix + "-first", {.alignment = 32, .num_shards = 2});
+  internal::BundleWriter first(files, prefix + "-first", {.alignment = 32, .num_shards = 2});
   for (const auto& [name, tensor] : numbers) first.add(name, tensor);
   first.next_shard();
   for (const auto& [name, tensor] : texts) first.add(name, tensor);
@@ -91,7 +91,7 @@ int main(int, char** argv) {
     first.add_slice("grid", {2, 3}, place, Tensor::from(values, {1, place[1].length}));
   }
   first.finish();
-  BundleWriter second(files, prefix + "-second");
+  internal::BundleWriter second(files, prefix + "-second");
   second.add_slice("parts", {5, 2}, parse_slice("2,3:-"), lower);
   second.finish();
   merge_bundles(files, {{prefix + "-first", prefix + "-second"}}, prefix);

@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <random>
 
-#include "crochet/checkpoint/safetensors/safetensors_types.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_types.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/fmt.h"
 #include "crochet/io/path.h"
-#include "crochet/tensor/small_number.h"
+#include "crochet/tensor/internal/small_number.h"
 #include "tests/interop/interop_tensors.h"
 
 using namespace crochet;
@@ -64,8 +64,8 @@ TensorMap kinds() {
 }
 
 json write(const std::string& prefix, const TensorMap& tensors,
-           const SafetensorsWriterOptions& options) {
-  SafetensorsWriter writer(FileSystem::posix(), prefix, options);
+           const internal::SafetensorsWriterOptions& options) {
+  internal::SafetensorsWriter writer(FileSystem::posix(), prefix, options);
   json expected;
   for (const auto& [name, tensor] : tensors) {
     if (options.num_shards > 1 && expected.size() == 10) writer.next_shard();

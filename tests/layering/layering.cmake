@@ -63,14 +63,14 @@ endforeach()
 # these files has checks that every caller needs: of the cost of JSON, of what is opened, of what
 # is removed and by whom.
 set(reserved
-    "crochet/base/parse_json.cc | [Jj]son::(parse|accept|from_[a-z]+)\\(|sax_parse\\("
+    "crochet/base/internal/parse_json.cc | [Jj]son::(parse|accept|from_[a-z]+)\\(|sax_parse\\("
     "crochet/base/internal/dynamic_type.h | dynamic_cast<|typeid\\("
-    "crochet/io/open_file.cc,crochet/io/own_copy.cc,crochet/io/posix_file_system.cc,crochet/base/command_line.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
-    "crochet/io/posix_file_system.cc,crochet/io/direct_writer.cc,crochet/io/own_copy.cc,tools/scratch_directory.cc | [ (!=]::(unlink|unlinkat|rmdir|rename|renameat2?|mkdir|mkdirat)\\(|filesystem::(remove|rename|create_dir|copy|resize)"
-    "crochet/checkpoint/directory/checkpoint_directory.cc,crochet/checkpoint/directory/checkpoint_files.cc,crochet/checkpoint/directory/checkpoint_files.h | remove_checkpoint\\(")
+    "crochet/io/internal/open_file.cc,crochet/io/internal/own_copy.cc,crochet/io/internal/posix_file_system.cc,crochet/base/internal/command_line.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
+    "crochet/io/internal/posix_file_system.cc,crochet/io/internal/direct_writer.cc,crochet/io/internal/own_copy.cc,tools/scratch_directory.cc | [ (!=]::(unlink|unlinkat|rmdir|rename|renameat2?|mkdir|mkdirat)\\(|filesystem::(remove|rename|create_dir|copy|resize)"
+    "crochet/checkpoint/directory/internal/checkpoint_directory.cc,crochet/checkpoint/directory/checkpoint_files.cc,crochet/checkpoint/directory/checkpoint_files.h | remove_checkpoint\\(")
 
 # The same for tests: a wait has a limit, and says what it waited for.
-set(reserved_in_tests "crochet/testing/wait_until.h | while .*yield\\(\\)")
+set(reserved_in_tests "tests/support/wait_until.h | while .*yield\\(\\)")
 
 # Appends to `violations` the reserved calls in a file.
 function(check_calls file)

@@ -6,23 +6,23 @@ cmake_minimum_required(VERSION 3.25)
 
 set(expected
     "crochet/base/upwards.h: base may not include crochet/io/path.h"
-    "crochet/checkpoint/layout/upwards.h: checkpoint/layout may not include crochet/checkpoint/bundle/bundle_index.h"
+    "crochet/checkpoint/layout/upwards.h: checkpoint/layout may not include crochet/checkpoint/bundle/internal/bundle_index.h"
     "crochet/checkpoint/nowhere/unknown.cc: its folder is not in the table"
-    "crochet/checkpoint/safetensors/sideways.cc: checkpoint/safetensors may not include crochet/checkpoint/bundle/bundle_index.h"
+    "crochet/checkpoint/safetensors/sideways.cc: checkpoint/safetensors may not include crochet/checkpoint/bundle/internal/bundle_index.h"
     "crochet/engines/local/sideways.cc: engines/local may not include crochet/monitor/scaffold.h"
     "crochet/engines/tensorflow/upwards.cc: engines/tensorflow may not include crochet/engines/tensorflow/builder/graph_builder.h"
     "crochet/hooks/angle_brackets.cc: hooks may not include crochet/loop/loop.h"
-    "crochet/io/opens.cc: only crochet/io/open_file.cc may call what it calls"
-    "crochet/io/opens.cc: only crochet/io/posix_file_system.cc may call what it calls"
+    "crochet/io/opens.cc: only crochet/io/internal/open_file.cc may call what it calls"
+    "crochet/io/opens.cc: only crochet/io/internal/posix_file_system.cc may call what it calls"
     "crochet/io/uses_testing.cc: io may not include crochet/testing/fake_clock.h"
     "crochet/io/uses_umbrella.h: io may not include crochet/crochet.h"
-    "crochet/io/waits_test.cc: only crochet/testing/wait_until.h may call what it calls"
+    "crochet/io/waits_test.cc: only tests/support/wait_until.h may call what it calls"
     "crochet/io/wrong_test.cc: io may not include crochet/session/graph.h"
     "crochet/nowhere/unknown.h: its folder is not in the table"
     "crochet/summary/unknown_layer.cc: summary may not include crochet/nowhere/unknown.h"
     "tools/casts.cc: only crochet/base/internal/dynamic_type.h may call what it calls"
-    "tools/own_parser.cc: only crochet/base/parse_json.cc may call what it calls"
-    "tools/removes.cc: only crochet/checkpoint/directory/checkpoint_directory.cc may call what it calls"
+    "tools/own_parser.cc: only crochet/base/internal/parse_json.cc may call what it calls"
+    "tools/removes.cc: only crochet/checkpoint/directory/internal/checkpoint_directory.cc may call what it calls"
     "tools/too_high.cc: tools may not include crochet/loop/loop.h")
 
 execute_process(

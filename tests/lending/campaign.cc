@@ -29,14 +29,14 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/mix_bits.h"
 #include "crochet/base/log.h"
-#include "crochet/base/mix_bits.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/loop/loop.h"
 #include "crochet/loop/monitored_training_session.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/scheduling.h"
+#include "tests/support/scheduling.h"
 
 using namespace crochet;
 

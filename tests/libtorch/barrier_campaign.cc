@@ -23,12 +23,12 @@
 
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/session.h"
+#include "crochet/engines/local/internal/session.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/libtorch/write_barrier.h"
 #include "crochet/tracking/tracker.h"
+#include "tests/libtorch/test_training.h"
 
 namespace {
 
@@ -85,7 +85,7 @@ Counts train(const std::string& kind, int64_t steps, bool announces) {
   tracker("net", net)("optimizer", *optimizer);
   crochet::Saver saver;
   saver.build(graph);
-  crochet::local::Session session(graph);
+  crochet::local::internal::Session session(graph);
   Counts counts;
   for (; counts.steps < steps; ++counts.steps) {
     const torch::Tensor x = torch::randn({8, 64});

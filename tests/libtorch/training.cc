@@ -15,9 +15,9 @@
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
-#include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
+#include "tests/libtorch/test_training.h"
 
 namespace {
 

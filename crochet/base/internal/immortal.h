@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // A static object that is never destroyed: threads, and the destructors of other static objects,
 // may use it while the process exits.
@@ -34,4 +34,4 @@ class Immortal {
   alignas(T) std::byte storage_[sizeof(T)];
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/process_owner.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // Holds an object that only the process that created it may use and destroy. In a forked child,
 // access throws: see ProcessOwner.
@@ -93,4 +93,4 @@ class PerProcess {
   std::atomic<Copy*> current_;  // Owned by the process that created it.
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -11,13 +11,11 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
-constinit std::atomic<int> internal::forks_so_far = 0;
+constinit std::atomic<int> forks_so_far = 0;
 
 namespace {
-
-using internal::forks_so_far;
 
 constinit std::atomic<ForkActions*> first_actions = nullptr;
 
@@ -70,4 +68,4 @@ void leave_to_parent(const void* object) noexcept {
   while (!left_objects.compare_exchange_weak(left->next, left)) continue;
 }
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

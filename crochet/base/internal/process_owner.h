@@ -9,13 +9,10 @@
 
 #include "crochet/base/export.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
-namespace internal {
 // The number of forks between the process that created the first ProcessOwner and this one.
 CROCHET_EXPORT extern constinit std::atomic<int> forks_so_far;
-}  // namespace internal
-
 // The process that created an object.
 //
 // A process created by fork() has a copy of all memory and one thread. The other threads of its
@@ -35,8 +32,7 @@ class CROCHET_EXPORT ProcessOwner {
 
   // True in the process that created this.
   bool is_here() const noexcept {
-    return generation_ == internal::forks_so_far.load(std::memory_order_relaxed) ||
-           is_here_unregistered();
+    return generation_ == forks_so_far.load(std::memory_order_relaxed) || is_here_unregistered();
   }
   // Throws: FailedPreconditionError in any other process: "<what>: belongs to process 12, from
   // which process 13 was forked".
@@ -67,4 +63,4 @@ struct CROCHET_EXPORT ForkActions {
 // Requires: `actions` lives until the process ends, and is added once.
 CROCHET_EXPORT void add_fork_actions(ForkActions& actions) noexcept;
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

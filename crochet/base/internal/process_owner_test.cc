@@ -12,9 +12,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/testing/forked_child.h"
+#include "tests/support/forked_child.h"
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 TEST(ProcessOwnerTest, IsHereUntilTheProcessIsForked) {
@@ -95,4 +95,4 @@ TEST(PerProcessTest, AChildCreatesItsOwn) {
 }
 
 }  // namespace
-}  // namespace crochet
+}  // namespace crochet::internal

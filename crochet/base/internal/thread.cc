@@ -14,7 +14,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr size_t kMaxNameBytes = 15;  // Of pthread_setname_np().
@@ -79,4 +79,4 @@ void Thread::detach() {
   handle_.reset();
 }
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

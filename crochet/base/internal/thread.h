@@ -9,7 +9,7 @@
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_owner.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // A thread of the library, which starts threads in no other way (tests/lifetime checks this).
 //
@@ -50,4 +50,4 @@ class CROCHET_EXPORT Thread {
   std::unique_ptr<Handle> handle_;  // Null once it is joined or detached.
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -16,10 +16,10 @@
 #include <sched.h>
 
 #include "crochet/base/error.h"
-#include "crochet/testing/forked_child.h"
-#include "crochet/testing/no_threads.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/no_threads.h"
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 using ::testing::StartsWith;
@@ -110,4 +110,4 @@ TEST(ThreadTest, AForkedChildDoesNotWaitForItsParentsThread) {
 }
 
 }  // namespace
-}  // namespace crochet
+}  // namespace crochet::internal

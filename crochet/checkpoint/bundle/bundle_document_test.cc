@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
@@ -55,7 +55,7 @@ std::string in_hex(std::string_view bytes) {
 
 TEST(BundleDocumentTest, ShowsTheBytesThatAreWritten) {
   MemoryFileSystem files;
-  BundleWriter writer(files, "tiny");
+  internal::BundleWriter writer(files, "tiny");
   writer.add("global_step", Tensor::scalar<int64_t>(2000));
   writer.add("model/w", Tensor::from<float>({1, -2, 0.5f}));
   writer.add("names", Tensor::from(std::vector<std::string>{"x", "yes"}));

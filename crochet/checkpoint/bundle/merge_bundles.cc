@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_format.h"
-#include "crochet/checkpoint/bundle/bundle_index.h"
-#include "crochet/checkpoint/bundle/table_writer.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/layout/slice_key.h"
-#include "crochet/checkpoint/layout/staged_files.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/bundle/internal/bundle_format.h"
+#include "crochet/checkpoint/bundle/internal/bundle_index.h"
+#include "crochet/checkpoint/bundle/internal/table_writer.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/layout/internal/slice_key.h"
+#include "crochet/checkpoint/layout/internal/staged_files.h"
+#include "crochet/checkpoint/layout/internal/stored_tensor.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/tensor/slice_cover.h"
+#include "crochet/tensor/internal/slice_cover.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0 {

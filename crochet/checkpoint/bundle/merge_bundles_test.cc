@@ -7,14 +7,14 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/path.h"
-#include "crochet/testing/attack_count.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -28,7 +28,7 @@ using testing::ThrowsMessage;
 const std::vector<std::string> kParts = {"in/a", "in/b"};
 
 void write(FileSystem& files, const std::string& prefix, const TensorMap& tensors) {
-  BundleWriter writer(files, prefix);
+  internal::BundleWriter writer(files, prefix);
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
   writer.finish();
 }
@@ -36,7 +36,7 @@ void write(FileSystem& files, const std::string& prefix, const TensorMap& tensor
 // Two parts, each with some tensors and half of a partitioned one.
 void write_parts(FileSystem& files) {
   for (const int64_t i : {0, 1}) {
-    BundleWriter writer(files, kParts[static_cast<size_t>(i)]);
+    internal::BundleWriter writer(files, kParts[static_cast<size_t>(i)]);
     writer.add(fmt::format("t{}", i), Tensor::scalar(static_cast<double>(i)));
     writer.add(fmt::format("tags{}", i), Tensor::from({"x", "yy"}));
     writer.add_slice("p", {4}, {{2 * i, 2}}, Tensor::from<int64_t>({2 * i, 2 * i + 1}));
@@ -153,7 +153,7 @@ TEST(MergeBundlesTest, RejectsIncompatibleInputsAndChangesNothing) {
     EXPECT_FALSE(files.exists("out/m.index"));
   };
   const auto put_slice = [&](const std::string& prefix, const Shape& shape, int64_t start) {
-    BundleWriter writer(files, prefix);
+    internal::BundleWriter writer(files, prefix);
     writer.add_slice("w", shape, {{start, 2}}, Tensor::from<float>({1, 2}));
     writer.finish();
   };

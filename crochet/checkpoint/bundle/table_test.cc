@@ -9,10 +9,10 @@
 #include <leveldb/table.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/coding.h"
+#include "crochet/checkpoint/bundle/internal/coding.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/testing/decoded_table.h"
-#include "crochet/testing/encoded_table.h"
+#include "tests/support/decoded_table.h"
+#include "tests/support/encoded_table.h"
 
 namespace crochet::internal {
 namespace {

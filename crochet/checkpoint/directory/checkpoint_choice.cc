@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 
 namespace crochet::inline v0 {
 

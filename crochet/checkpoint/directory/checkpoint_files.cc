@@ -9,10 +9,10 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/internal/untrusted_file.h"
 #include "crochet/io/path.h"
-#include "crochet/io/untrusted_file.h"
 
 namespace crochet::inline v0 {
 namespace {

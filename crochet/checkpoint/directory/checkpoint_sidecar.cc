@@ -14,13 +14,13 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/parse_json.h"
 #include "crochet/base/log.h"
-#include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/untrusted_file.h"
 #include "crochet/io/path.h"
-#include "crochet/io/untrusted_file.h"
 #include "crochet/version.h"
 
 namespace crochet::inline v0 {

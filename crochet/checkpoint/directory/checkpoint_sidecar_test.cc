@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {

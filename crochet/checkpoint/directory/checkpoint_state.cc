@@ -11,10 +11,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/text_message.h"
+#include "crochet/checkpoint/directory/internal/text_message.h"
 #include "crochet/checkpoint/file/index_file.h"
+#include "crochet/io/internal/untrusted_file.h"
 #include "crochet/io/path.h"
-#include "crochet/io/untrusted_file.h"
 
 namespace crochet::inline v0 {
 namespace {

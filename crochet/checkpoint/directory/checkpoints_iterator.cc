@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
-#include "crochet/checkpoint/directory/found_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {

@@ -10,7 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/testing/fake_clock.h"
@@ -57,7 +57,7 @@ class CheckpointsIteratorTest : public testing::Test {
   CheckpointsIterator checkpoints() { return checkpoints_iterator("d", options()); }
   void save(int64_t step) {
     files_.create_directories("d");
-    BundleWriter writer(files_, fmt::format("d/model.ckpt-{}", step));
+    internal::BundleWriter writer(files_, fmt::format("d/model.ckpt-{}", step));
     writer.add("step", Tensor::scalar(step));
     writer.finish();
   }

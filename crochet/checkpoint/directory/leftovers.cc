@@ -13,10 +13,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/path.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_history.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 
 namespace crochet {
 namespace {

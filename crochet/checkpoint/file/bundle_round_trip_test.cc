@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/testing/memory_file_system.h"
@@ -51,7 +51,7 @@ Tensor filled(DType dtype, const Shape& shape, int seed) {
 }
 
 void expect_round_trip(FileSystem& files, const std::string& prefix, const TensorMap& tensors) {
-  BundleWriter writer(files, prefix);
+  internal::BundleWriter writer(files, prefix);
   // Not in the order of the names, which is the index's.
   for (auto item = tensors.rbegin(); item != tensors.rend(); ++item)
     writer.add(item->first, item->second);

@@ -15,16 +15,16 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/testing/allocation_counter.h"
-#include "crochet/testing/attack_count.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
-#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/raw_bundle.h"
+#include "tests/support/restored_from.h"
 
 namespace crochet {
 namespace {

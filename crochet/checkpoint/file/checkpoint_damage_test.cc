@@ -7,15 +7,15 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_format.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_format.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/tensor/tensor_slice.h"
-#include "crochet/testing/attack_count.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/checkpoint_contents.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -41,7 +41,7 @@ struct BundleFiles {
 
 BundleFiles small_bundle(size_t alignment) {
   MemoryFileSystem files;
-  BundleWriter writer(files, kPrefix, {.alignment = alignment});
+  internal::BundleWriter writer(files, kPrefix, {.alignment = alignment});
   for (const auto& [name, tensor] : small_tensors()) writer.add(name, tensor);
   writer.finish();
   return {read_file(files, index_filename(kPrefix)),
@@ -114,7 +114,7 @@ TEST(CheckpointDamageTest, EveryDamageOfSeveralDataFilesIsDetected) {
   MemoryFileSystem files;
   const Tensor upper = Tensor::from({"a", "bc"});
   const Tensor lower = Tensor::from({"", "d", "e"});
-  BundleWriter writer(files, kPrefix, {.num_shards = 2});
+  internal::BundleWriter writer(files, kPrefix, {.num_shards = 2});
   writer.add("w", Tensor::from<float>({1, 2, 3}));
   writer.add_slice("tags", {5}, parse_slice("0,2"), upper);
   writer.next_shard();

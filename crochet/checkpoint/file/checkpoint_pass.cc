@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "crochet/checkpoint/file/checkpoint_contents.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/file/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/layout/internal/stored_tensor.h"
 
 namespace crochet::inline v0 {
 

@@ -11,15 +11,15 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/restore_plan.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/restore_plan.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -100,7 +100,7 @@ class CheckpointPassTest : public testing::Test {
   CheckpointPassTest() { write(files_); }
 
   void write(FileSystem& files) {
-    BundleWriter writer(files, "c", {.num_shards = 2});
+    internal::BundleWriter writer(files, "c", {.num_shards = 2});
     writer.add("w9", values_.at("w9"));
     writer.add("words", values_.at("words"));
     writer.add_slice("m", {3, 2}, parse_slice("0,2:-"), Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
@@ -199,7 +199,7 @@ TEST_F(CheckpointPassTest, ReadsSlices) {
 
 TEST_F(CheckpointPassTest, SkipsLargeGapsAndReadsThroughSmallOnes) {
   {
-    BundleWriter writer(files_, "gaps");
+    internal::BundleWriter writer(files_, "gaps");
     for (const char* const name : {"a", "b", "c"}) writer.add(name, counted(1000, 1));
     writer.add("large", values_.at("large"));
     writer.add("z", counted(1000, 2));
@@ -272,7 +272,7 @@ TEST_F(CheckpointPassTest, RestoresInOnePass) {
                                                    : Tensor(value.dtype(), value.shape())));
   const auto session = graph.new_session("");
   const CheckpointReader reader("c", files_);
-  restore_state(*session, reader, {}, {.options = {.allow_surplus = true}});
+  internal::restore_state(*session, reader, {}, {.options = {.allow_surplus = true}});
   EXPECT_EQ(files_.log.streams.size(), 2);
   const uint64_t total =
       files_.file_size("c.data-00000-of-00002") + files_.file_size("c.data-00001-of-00002");
@@ -290,7 +290,7 @@ TEST_F(CheckpointPassTest, ARestoreFindsATruncatedFileBeforeItOverwritesAnything
   const auto session = graph.new_session("");
   files_.truncate("c.data-00001-of-00002", 100);
   const CheckpointReader reader("c", files_);
-  EXPECT_THROW(restore_state(*session, reader, {}, {.options = {.allow_surplus = true}}),
+  EXPECT_THROW(internal::restore_state(*session, reader, {}, {.options = {.allow_surplus = true}}),
                DataLossError);
   EXPECT_EQ(session->snapshot({&w9, 1}).tensors()[0].tensor, Tensor::zeros<float>({2000}));
 }
@@ -298,7 +298,7 @@ TEST_F(CheckpointPassTest, ARestoreFindsATruncatedFileBeforeItOverwritesAnything
 TEST_F(CheckpointPassTest, ReadingAllocatesNothingPerTensor) {
   constexpr size_t kNumTensors = 1000;
   MemoryFileSystem files;
-  BundleWriter writer(files, "many");
+  internal::BundleWriter writer(files, "many");
   std::vector<TensorRequest> requests;
   for (size_t i = 0; i < kNumTensors; ++i) {
     requests.push_back({fmt::format("v{:04}", i)});
@@ -320,7 +320,7 @@ TEST(CheckpointPassOnDiskTest, ReadsManyTensorsOfManyFiles) {
   constexpr int kNumShards = 5;
   std::mt19937 random(1);
   TensorMap values;
-  BundleWriter writer(files, directory / "c", {.num_shards = kNumShards});
+  internal::BundleWriter writer(files, directory / "c", {.num_shards = kNumShards});
   for (int shard = 0; shard < kNumShards; ++shard) {
     if (shard > 0) writer.next_shard();
     for (int i = 0; i < 12; ++i) {

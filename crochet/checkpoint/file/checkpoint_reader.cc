@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/escape.h"
-#include "crochet/checkpoint/file/checkpoint_contents.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/base/internal/escape.h"
+#include "crochet/checkpoint/file/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/layout/internal/stored_tensor.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {

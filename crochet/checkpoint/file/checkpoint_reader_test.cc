@@ -12,12 +12,12 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/layout/slice_key.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/layout/internal/slice_key.h"
+#include "crochet/checkpoint/layout/internal/stored_tensor.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/support/checkpoint_contents.h"
 
 namespace crochet {
 namespace {
@@ -44,7 +44,7 @@ TensorMap verified(const CheckpointReader& reader) {
 std::string written(const TensorMap& tensors,
                     const std::map<std::string, std::string, std::less<>>& metadata = {}) {
   MemoryFileSystem files;
-  SafetensorsWriter writer(files, "m", {.checksums = false, .metadata = metadata});
+  internal::SafetensorsWriter writer(files, "m", {.checksums = false, .metadata = metadata});
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
   writer.finish();
   return read_file(files, "m.safetensors");

@@ -6,12 +6,12 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/checkpoint_contents.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -56,7 +56,7 @@ TEST(GoldenTorchTest, PackedNumbersOfSafetensorsAreCopiedBitByBit) {
   EXPECT_EQ(w.bytes()[2], std::byte{1});
   EXPECT_EQ(w.bytes()[3], std::byte{0});
   MemoryFileSystem files;
-  SafetensorsWriter writer(files, "m", {.checksums = false});
+  internal::SafetensorsWriter writer(files, "m", {.checksums = false});
   writer.add("w", w);
   writer.finish();
   EXPECT_EQ(read_file(files, "m.safetensors"), read_file(FileSystem::posix(), name));

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_index.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/safetensors/safetensors_index.h"
+#include "crochet/checkpoint/bundle/internal/bundle_index.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_index.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/io/untrusted_file.h"
+#include "crochet/io/internal/untrusted_file.h"
 
 namespace crochet::inline v0 {
 

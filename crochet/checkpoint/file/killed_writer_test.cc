@@ -15,8 +15,8 @@
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/path.h"
-#include "crochet/testing/forked_child.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/forked_child.h"
 
 namespace crochet {
 namespace {

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/crc32c.h"
@@ -42,7 +42,7 @@ TEST_F(LargeBundleTest, AStringBeyond32BitsAmongOthers) {
     large.assign(size, 'x');
     for (size_t i = 0; i < size; i += 4099) large[i] = static_cast<char>(i >> 12);
     crc = crc32c(large);
-    BundleWriter writer(FileSystem::posix(), directory_ / "m");
+    internal::BundleWriter writer(FileSystem::posix(), directory_ / "m");
     writer.add("before", before);
     writer.add("strings", strings);
     writer.add("z", after);

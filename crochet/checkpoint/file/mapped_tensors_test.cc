@@ -7,13 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -32,7 +32,7 @@ constexpr int64_t kMappedFloats = 50'000;  // Floats: large enough to be mapped 
 class MappedTensorsTest : public testing::Test {
  protected:
   void write(FileSystem& files) {
-    BundleWriter writer(files, prefix_);
+    internal::BundleWriter writer(files, prefix_);
     writer.add("large", values_.at("large"));
     writer.add("small", values_.at("small"));
     writer.add("words", values_.at("words"));

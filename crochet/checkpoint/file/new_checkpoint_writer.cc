@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 
 namespace crochet::inline v0 {
 
@@ -19,13 +19,14 @@ std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format,
   if (format != CheckpointFormat::kTensorBundle && !options.linked_files.empty())
     throw InvalidArgumentError(prefix + ": only tensor bundles can link files");
   if (format == CheckpointFormat::kSafetensors)
-    return std::make_unique<SafetensorsWriter>(
-        files, std::move(prefix), SafetensorsWriterOptions{.num_shards = options.num_shards});
-  return std::make_unique<BundleWriter>(
+    return std::make_unique<internal::SafetensorsWriter>(
+        files, std::move(prefix),
+        internal::SafetensorsWriterOptions{.num_shards = options.num_shards});
+  return std::make_unique<internal::BundleWriter>(
       files, std::move(prefix),
-      BundleWriterOptions{.num_shards = options.num_shards,
-                          .expected_bytes = std::move(options.expected_bytes),
-                          .linked_files = std::move(options.linked_files)});
+      internal::BundleWriterOptions{.num_shards = options.num_shards,
+                                    .expected_bytes = std::move(options.expected_bytes),
+                                    .linked_files = std::move(options.linked_files)});
 }
 
 }  // namespace crochet::inline v0

@@ -7,12 +7,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/tensor/tensor_slice.h"
-#include "crochet/testing/attack_count.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/checkpoint_contents.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -31,7 +31,7 @@ TensorMap storable_tensors() {
 class SafetensorsDamageTest : public testing::Test {
  protected:
   void write(int num_shards, const std::string& prefix = "m", int64_t step = 7) {
-    SafetensorsWriter writer(files_, prefix, {.num_shards = num_shards});
+    internal::SafetensorsWriter writer(files_, prefix, {.num_shards = num_shards});
     TensorMap tensors = storable_tensors();
     tensors["global_step"] = Tensor::scalar(step);
     size_t num_added = 0;
@@ -137,7 +137,7 @@ TEST_F(SafetensorsDamageTest, AFlippedBitOfAFileWithoutChecksumsDoesNotCrash) {
   TensorMap expected = storable_tensors();
   expected.erase("labels");
   expected.erase("c");
-  SafetensorsWriter writer(files_, "m", {.checksums = false});
+  internal::SafetensorsWriter writer(files_, "m", {.checksums = false});
   for (const auto& [name, tensor] : expected) writer.add(name, tensor);
   writer.finish();
   const std::string good = read_file(files_, "m.safetensors");

@@ -6,10 +6,10 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/testing/attack_count.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/checkpoint_contents.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
 
 namespace crochet::inline v0 {
 namespace {

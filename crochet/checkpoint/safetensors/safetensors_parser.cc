@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/parse_json.h"
-#include "crochet/checkpoint/safetensors/safetensors_format.h"
+#include "crochet/base/internal/parse_json.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {

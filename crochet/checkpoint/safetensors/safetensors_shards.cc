@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/json_text.h"
-#include "crochet/base/parse_json.h"
-#include "crochet/checkpoint/safetensors/safetensors_index.h"
+#include "crochet/base/internal/json_text.h"
+#include "crochet/base/internal/parse_json.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_index.h"
 
 namespace crochet::inline v0::internal {
 namespace {

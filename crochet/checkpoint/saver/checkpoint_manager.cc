@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
-#include "crochet/checkpoint/directory/checkpoint_list.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/publisher.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_history.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_list.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/publisher.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {

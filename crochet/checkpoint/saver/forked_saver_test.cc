@@ -16,16 +16,16 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
-#include "crochet/checkpoint/saver/saver_access.h"
-#include "crochet/testing/forked_child.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 #include "crochet/testing/watched_file_system.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/sanitizers.h"
 
 namespace crochet {
 namespace {
@@ -66,7 +66,8 @@ class ForkedSaverTest : public testing::Test {
   ScriptedGraph graph_;
   std::unique_ptr<Session> session_ = graph_.new_session("");
   std::unique_ptr<Saver> saver_ = std::make_unique<Saver>(SaverOptions{.files = &files_});
-  std::unique_ptr<BackgroundSaver> background_ = std::make_unique<BackgroundSaver>(*saver_);
+  std::unique_ptr<internal::BackgroundSaver> background_ =
+      std::make_unique<internal::BackgroundSaver>(*saver_);
 };
 
 TEST_F(ForkedSaverTest, AChildCannotUseItsParentsSaver) {
@@ -75,7 +76,7 @@ TEST_F(ForkedSaverTest, AChildCannotUseItsParentsSaver) {
               const auto expect_refused = [&](const std::function<void()>& call) {
                 sum += refused("a saver", call);
               };
-              SavePromise promise("d/model.ckpt-1", 1, Clock::real());
+              internal::SavePromise promise("d/model.ckpt-1", 1, Clock::real());
               expect_refused([&] { saver_->save(*session_, "d/model.ckpt", 1); });
               expect_refused([&] { saver_->save_async(*session_, "d/model.ckpt", 1); });
               expect_refused([&] { internal::SaverAccess::write(*saver_, {}, promise); });

@@ -7,7 +7,7 @@
 
 #include <fnmatch.h>
 
-#include "crochet/session/nested_names.h"
+#include "crochet/session/internal/nested_names.h"
 
 namespace crochet::inline v0 {
 namespace {

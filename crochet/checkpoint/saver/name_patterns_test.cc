@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/checkpoint/saver/internal/stored_names.h"
 
 namespace crochet {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "crochet/base/escape.h"
+#include "crochet/base/internal/escape.h"
 
 namespace crochet::inline v0 {
 namespace {

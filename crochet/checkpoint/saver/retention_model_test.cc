@@ -4,7 +4,7 @@
 // Random sequences of everything that happens to a run's directory, compared with a model that
 // has no files. A failure prints the seed of its sequence; CROCHET_SEED=<seed> runs only that one
 // and prints its operations. CROCHET_SEQUENCES=10000 runs more of them.
-#include "crochet/testing/retention_model.h"
+#include "tests/support/retention_model.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,20 +21,20 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/leftovers.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
-#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/raw_bundle.h"
+#include "tests/support/sanitizers.h"
 
 namespace crochet {
 namespace {
@@ -176,7 +176,7 @@ class Sequence {
   void write(const RetentionModel::Checkpoint& checkpoint) {
     if (checkpoint.loss)
       saver_->note_metrics(prefix(checkpoint.step), {{"loss", *checkpoint.loss}});
-    SavePromise promise(prefix(checkpoint.step), checkpoint.step, clock_);
+    internal::SavePromise promise(prefix(checkpoint.step), checkpoint.step, clock_);
     internal::SaverAccess::write(
         *saver_, Snapshot({{"global_step", Tensor::scalar<int64_t>(checkpoint.step)}}), promise);
   }

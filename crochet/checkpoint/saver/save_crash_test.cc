@@ -12,11 +12,11 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/testing/attack_count.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/attack_count.h"
 
 namespace crochet {
 namespace {

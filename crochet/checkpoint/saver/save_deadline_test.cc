@@ -12,8 +12,8 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -40,7 +40,7 @@ class SaveDeadlineTest : public testing::Test {
       if (path.find(".data-") != std::string::npos) gate_.pass();
     });
   }
-  SaveTicket save_next_step(BackgroundSaver& background) {
+  SaveTicket save_next_step(internal::BackgroundSaver& background) {
     session_->run(graph_->train());
     return background.enqueue(saver_->snapshot(*session_), "d/model.ckpt",
                               read_global_step(*session_));
@@ -62,7 +62,7 @@ class SaveDeadlineTest : public testing::Test {
 };
 
 TEST_F(SaveDeadlineTest, NamesTheUnfinishedSavesAtTheDeadline) {
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   save_next_step(background);
   background.wait();
   hold_data_files();
@@ -80,7 +80,7 @@ TEST_F(SaveDeadlineTest, NamesTheUnfinishedSavesAtTheDeadline) {
 }
 
 TEST_F(SaveDeadlineTest, ADetachedThreadNeedsNothingThatWasDestroyed) {
-  auto background = std::make_unique<BackgroundSaver>(*saver_);
+  auto background = std::make_unique<internal::BackgroundSaver>(*saver_);
   hold_data_files();
   const SaveTicket ticket = save_next_step(*background);
   gate_.wait_for_waiting();
@@ -97,7 +97,7 @@ TEST_F(SaveDeadlineTest, ADetachedThreadNeedsNothingThatWasDestroyed) {
 }
 
 TEST_F(SaveDeadlineTest, ADetachedThreadHoldsItsObjectUntilItEnds) {
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   hold_data_files();
   save_next_step(background);
   gate_.wait_for_waiting();
@@ -110,7 +110,7 @@ TEST_F(SaveDeadlineTest, ADetachedThreadHoldsItsObjectUntilItEnds) {
 TEST_F(SaveDeadlineTest, CloseReturnsOnceAllSavesAreWritten) {
   StandingClock clock;
   use_clock(clock);
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   hold_data_files();
   const SaveTicket ticket = save_next_step(background);
   std::thread opener([&] {
@@ -127,7 +127,7 @@ TEST_F(SaveDeadlineTest, CloseReturnsOnceAllSavesAreWritten) {
 class FreeingTest : public SaveDeadlineTest {
  protected:
   ~FreeingTest() override { gate_.open(); }
-  SaveTicket save_what_is_freed_slowly(BackgroundSaver& background) {
+  SaveTicket save_what_is_freed_slowly(internal::BackgroundSaver& background) {
     const auto pass_gate = [](void* gate) noexcept { static_cast<Gate*>(gate)->pass(); };
     std::vector<NamedTensor> tensors;
     tensors.push_back({"w", Tensor::from_buffer(DType::kUint8, Shape{1 << 10},
@@ -142,7 +142,7 @@ class FreeingTest : public SaveDeadlineTest {
 };
 
 TEST_F(FreeingTest, CountsAsSavedAtTheDeadline) {
-  auto background = std::make_unique<BackgroundSaver>(*saver_);
+  auto background = std::make_unique<internal::BackgroundSaver>(*saver_);
   const SaveTicket ticket = save_what_is_freed_slowly(*background);
   EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
   EXPECT_TRUE(background->busy());
@@ -157,7 +157,7 @@ TEST_F(FreeingTest, CountsAsSavedAtTheDeadline) {
 }
 
 TEST_F(FreeingTest, IsFinishedAtOnce) {
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   save_what_is_freed_slowly(background);
   const std::vector<SaveTicket> finished = background.take_finished();
   ASSERT_EQ(finished.size(), 1);
@@ -168,7 +168,7 @@ TEST_F(FreeingTest, IsFinishedAtOnce) {
 TEST_F(SaveDeadlineTest, RetriesAFailedSaveAtOnce) {
   StandingClock clock;
   use_clock(clock);
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   std::atomic<int> attempts = 0;
   files_.on_create([&](const std::string&) {
     ++attempts;
@@ -188,7 +188,7 @@ TEST_F(SaveDeadlineTest, CloseWaitsForTheSnapshotsCopies) {
     Gate gate;
   };
   const auto copies = std::make_shared<HeldCopies>();
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   hold_data_files();
   background.enqueue(Snapshot({{"global_step", Tensor::scalar<int64_t>(0)}}, copies),
                      "d/model.ckpt", 0);
@@ -206,7 +206,7 @@ TEST_F(SaveDeadlineTest, CloseWaitsForTheSnapshotsCopies) {
 }
 
 TEST_F(SaveDeadlineTest, SavesAgainAfterAThreadWasDetached) {
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   hold_data_files();
   save_next_step(background);
   gate_.wait_for_waiting();
@@ -220,7 +220,7 @@ TEST_F(SaveDeadlineTest, SavesAgainAfterAThreadWasDetached) {
 }
 
 TEST_F(SaveDeadlineTest, ExpectsASaveToTakeAsLongAsEarlierOnes) {
-  BackgroundSaver background(*saver_);
+  internal::BackgroundSaver background(*saver_);
   EXPECT_DOUBLE_EQ(background.expected_secs(100'000'000), 1 + 2);  // Without earlier saves.
   files_.on_create([this](const std::string& path) {
     if (path.find(".data-") != std::string::npos) clock_.advance(20s);

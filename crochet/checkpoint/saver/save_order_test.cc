@@ -8,13 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
-#include "crochet/checkpoint/saver/saver_access.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/step_state.h"
+#include "tests/support/step_state.h"
 
 namespace crochet {
 namespace {
@@ -202,7 +202,7 @@ std::vector<std::string> operations_with_stages(const SaverOptions& options) {
   ObservedSaver observed(options);
   const Snapshot snapshot = observed.saver.snapshot(*observed.session);
   FakeClock clock;
-  SavePromise promise("d/m-1", 1, clock);
+  internal::SavePromise promise("d/m-1", 1, clock);
   std::vector<std::string> operations;
   observed.files.watch([&](const std::string& operation) {
     operations.push_back(

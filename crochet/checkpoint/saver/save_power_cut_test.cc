@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/testing/attack_count.h"
-#include "crochet/testing/fault_life.h"
-#include "crochet/testing/sanitizers.h"
+#include "tests/support/attack_count.h"
+#include "tests/support/fault_life.h"
+#include "tests/support/sanitizers.h"
 
 namespace crochet {
 namespace {

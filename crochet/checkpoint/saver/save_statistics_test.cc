@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/save_estimate.h"
-#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_estimate.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet {
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 class SaveStatisticsTest : public testing::Test {
  protected:
   SaveTicket published(const std::string& location) {
-    SavePromise promise("d/m-5", 5, clock_);
+    internal::SavePromise promise("d/m-5", 5, clock_);
     promise.begin_attempt();
     clock_.advance(1s);
     promise.reach(SaveStage::kWritten);
@@ -55,7 +55,7 @@ TEST_F(SaveStatisticsTest, DoesNotCountAnEmptySave) {
 }
 
 TEST_F(SaveStatisticsTest, CountsRetriesAndFailures) {
-  SavePromise promise("d/m-5", 5, clock_);
+  internal::SavePromise promise("d/m-5", 5, clock_);
   for (int i = 0; i < 4; ++i) promise.begin_attempt();
   promise.fail(std::make_exception_ptr(UnknownError("broken")));
   statistics_.add(promise.ticket());

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "crochet/base/clock.h"
-#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -89,34 +89,34 @@ void SaveTicket::wait_finished() const {
   (*state_)->changed.wait(lock, [&] { return (*state_)->finished(); });
 }
 
-SavePromise::SavePromise(std::string prefix, int64_t step, Clock& clock)
-    : ticket_(std::make_shared<ProcessBound<SaveTicket::State>>("a save ticket", std::move(prefix),
-                                                                step, clock)) {}
+internal::SavePromise::SavePromise(std::string prefix, int64_t step, Clock& clock)
+    : ticket_(std::make_shared<internal::ProcessBound<SaveTicket::State>>(
+          "a save ticket", std::move(prefix), step, clock)) {}
 
-void SavePromise::begin_attempt() {
+void internal::SavePromise::begin_attempt() {
   const std::lock_guard lock((*ticket_.state_)->mutex);
   ++(*ticket_.state_)->num_attempts;
 }
 
-void SavePromise::set_num_bytes(uint64_t num_bytes, uint64_t shared_bytes) {
+void internal::SavePromise::set_num_bytes(uint64_t num_bytes, uint64_t shared_bytes) {
   (*ticket_.state_)->set(&SaveTicket::State::shared_bytes, shared_bytes);
   (*ticket_.state_)->set(&SaveTicket::State::num_bytes, num_bytes);
 }
 
-void SavePromise::note_named() { note_time(SaveStage::kPublished); }
+void internal::SavePromise::note_named() { note_time(SaveStage::kPublished); }
 
-void SavePromise::publish(const std::string& location) {
+void internal::SavePromise::publish(const std::string& location) {
   (*ticket_.state_)->set(&SaveTicket::State::location, location);
   reach(SaveStage::kPublished);
 }
 
-void SavePromise::note_time(SaveStage stage) {
+void internal::SavePromise::note_time(SaveStage stage) {
   const double seconds = to_seconds((*ticket_.state_)->clock.now() - (*ticket_.state_)->start);
   const std::lock_guard lock((*ticket_.state_)->mutex);
   (*ticket_.state_)->seconds[static_cast<size_t>(stage)] = seconds;
 }
 
-void SavePromise::reach(SaveStage stage) {
+void internal::SavePromise::reach(SaveStage stage) {
   if (stage != SaveStage::kPublished || !ticket_.seconds(stage)) note_time(stage);
   {
     const std::lock_guard lock((*ticket_.state_)->mutex);
@@ -125,7 +125,7 @@ void SavePromise::reach(SaveStage stage) {
   (*ticket_.state_)->changed.notify_all();
 }
 
-void SavePromise::fail(const std::exception_ptr& error, SaveFault fault) noexcept {
+void internal::SavePromise::fail(const std::exception_ptr& error, SaveFault fault) noexcept {
   SaveTicket::State& state = ticket_.state_->unchecked();
   {
     const std::lock_guard lock(state.mutex);

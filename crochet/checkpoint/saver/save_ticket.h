@@ -13,6 +13,10 @@
 
 namespace crochet::inline v0 {
 
+namespace internal {
+class SavePromise;
+}  // namespace internal
+
 // The progress of a save. Each stage includes those before it.
 enum class SaveStage {
   kSnapshotted,  // The state is held; training may change it.
@@ -67,11 +71,12 @@ class CROCHET_EXPORT SaveTicket {
   void wait_finished() const;
 
  private:
-  friend class SavePromise;
+  friend class internal::SavePromise;
   struct State;
-  explicit SaveTicket(std::shared_ptr<ProcessBound<State>> state) : state_(std::move(state)) {}
+  explicit SaveTicket(std::shared_ptr<internal::ProcessBound<State>> state)
+      : state_(std::move(state)) {}
 
-  std::shared_ptr<ProcessBound<State>> state_;
+  std::shared_ptr<internal::ProcessBound<State>> state_;
 };
 
 }  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet {
@@ -19,7 +19,7 @@ using testing::ThrowsMessage;
 class SaveTicketTest : public testing::Test {
  protected:
   FakeClock clock_;
-  SavePromise promise_{"d/model.ckpt-5", 5, clock_};
+  internal::SavePromise promise_{"d/model.ckpt-5", 5, clock_};
   const SaveTicket& ticket_ = promise_.ticket();
 };
 

@@ -6,22 +6,22 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
-#include "crochet/checkpoint/directory/checkpoint_list.h"
+#include "crochet/base/internal/check_number.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/joint_save.h"
-#include "crochet/checkpoint/saver/publisher.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
-#include "crochet/checkpoint/saver/saver_settings.h"
-#include "crochet/checkpoint/saver/unused_checkpoints.h"
-#include "crochet/session/nested_names.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_history.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_list.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/joint_save.h"
+#include "crochet/checkpoint/saver/internal/publisher.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_settings.h"
+#include "crochet/checkpoint/saver/internal/unused_checkpoints.h"
+#include "crochet/session/internal/nested_names.h"
+#include "crochet/session/internal/rank_layout.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -148,9 +148,9 @@ Snapshot Saver::snapshot(Session& session) const {
   return snapshot_for(session, "", nullptr, StateWriter::kCrochet).snapshot();
 }
 
-SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
-                               internal::JointSave* others,
-                               std::optional<StateWriter> writer) const {
+internal::SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
+                                         internal::JointSave* others,
+                                         std::optional<StateWriter> writer) const {
   check_built();
   const auto operations = operations_for(session, writer);
   const Graph& graph = session.graph();
@@ -184,7 +184,8 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   return {std::move(snapshot), places, std::move(parts)};
 }
 
-SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_prefix) const {
+internal::SaveSource Saver::snapshot_of_part(Session& session,
+                                             const std::string& part_prefix) const {
   check_built();
   const auto ranks = internal::RankLayout::of(session.graph());
   const internal::VariableSelection& selection = (*publisher_)->selection();
@@ -193,7 +194,7 @@ SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_pre
           part_places(*ranks), part_prefix};
 }
 
-void Saver::write(const SaveSource& source, SavePromise& promise) {
+void Saver::write(const internal::SaveSource& source, internal::SavePromise& promise) {
   internal::SaveAttempts once;
   try {
     (*publisher_)->save(source, promise, once);
@@ -210,16 +211,16 @@ std::string Saver::save(Session& session, const std::string& save_path,
 std::string Saver::save_with(internal::JointSave* others, Session& session,
                              const std::string& save_path, std::optional<int64_t> global_step) {
   check_built();
-  SavePromise promise(prefix_of(save_path, global_step), global_step.value_or(internal::kNoStep),
-                      clock());
-  const SaveSource source = snapshot_for(session, promise.ticket().prefix(), others);
+  internal::SavePromise promise(prefix_of(save_path, global_step),
+                                global_step.value_or(internal::kNoStep), clock());
+  const internal::SaveSource source = snapshot_for(session, promise.ticket().prefix(), others);
   if (source.empty()) return "";
   write(source, promise);
   return promise.ticket().location();
 }
 
 SaveTicket Saver::save_async(Session& session, const std::string& save_path, int64_t step) {
-  if (!background_) background_ = std::make_shared<BackgroundSaver>(*this);
+  if (!background_) background_ = std::make_shared<internal::BackgroundSaver>(*this);
   background_->take_finished();  // Callers have the tickets.
   background_->wait_for_turn();
   return background_->enqueue(snapshot_for(session, prefix_of(save_path, step), nullptr), save_path,

@@ -25,18 +25,18 @@
 
 namespace crochet::inline v0 {
 
-class BackgroundSaver;
 class CheckpointManager;
 class CheckpointReader;
+
+namespace internal {
+class BackgroundSaver;
+class ExternalBundle;
+class JointSave;
+class Publisher;
 class SavePromise;
 class SaveSource;
 class StateOperations;
 struct RestoreRules;
-
-namespace internal {
-class ExternalBundle;
-class JointSave;
-class Publisher;
 struct SaverAccess;
 struct CheckpointListOptions;
 struct RestoreCandidate;
@@ -191,7 +191,7 @@ class CROCHET_EXPORT Saver {
   Clock& clock() const;
 
  private:
-  friend class BackgroundSaver;
+  friend class internal::BackgroundSaver;
   friend class CheckpointManager;
   friend struct internal::SaverAccess;
 
@@ -201,12 +201,13 @@ class CROCHET_EXPORT Saver {
   // `writer`, if given, counts instead of SaverOptions::writer.
   // Also throws: AbortedError, UnavailableError and CancelledError of those operations.
   // `others`, unless null, have parts of the state.
-  SaveSource snapshot_for(Session& session, const std::string& prefix, internal::JointSave* others,
-                          std::optional<StateWriter> writer = {}) const;
+  internal::SaveSource snapshot_for(Session& session, const std::string& prefix,
+                                    internal::JointSave* others,
+                                    std::optional<StateWriter> writer = {}) const;
 
   // This rank's part of the state that several ranks have together, to be written as `part_prefix`,
   // where the chief's save expects it: only what is this rank's own.
-  SaveSource snapshot_of_part(Session& session, const std::string& part_prefix) const;
+  internal::SaveSource snapshot_of_part(Session& session, const std::string& part_prefix) const;
 
   // Writes a snapshot taken by this saver, and returns when it is published; writes no file for an
   // empty one. May be called on any thread. If an older checkpoint cannot be removed, that is
@@ -216,7 +217,7 @@ class CROCHET_EXPORT Saver {
   // InvalidArgumentError if the directory is not a directory; ResourceExhaustedError, before
   // anything is written, if the disk has too little free space. With a fallback directory, these
   // errors of the directory are thrown only if that one fails, too.
-  void write(const SaveSource& source, SavePromise& promise);
+  void write(const internal::SaveSource& source, internal::SavePromise& promise);
   // save(), with the others that have parts of the state.
   std::string save_with(internal::JointSave* others, Session& session, const std::string& save_path,
                         std::optional<int64_t> global_step);
@@ -238,25 +239,27 @@ class CROCHET_EXPORT Saver {
   bool is_empty(const Graph& graph) const;
   // Throws: FailedPreconditionError if a checkpoint written by `operations`, or by crochet if they
   // are null, would lack state of the graph and the options do not allow that.
-  void check_complete(const Graph& graph, const StateOperations* operations) const;
+  void check_complete(const Graph& graph, const internal::StateOperations* operations) const;
   // The graph's own operations if they save this session, otherwise null. Throws:
   // FailedPreconditionError if `writer`, or without it the options, require them and the graph has
   // none.
-  std::shared_ptr<StateOperations> operations_for(const Session& session,
-                                                  std::optional<StateWriter> writer = {}) const;
-  void log_operations_once(const StateOperations& operations, const Session& session) const;
+  std::shared_ptr<internal::StateOperations> operations_for(
+      const Session& session, std::optional<StateWriter> writer = {}) const;
+  void log_operations_once(const internal::StateOperations& operations,
+                           const Session& session) const;
   // Lets them save the files of `prefix`, or, if they fail, of the same name in the fallback
   // directory. An error is kept for write(), unless the session is lost.
-  std::shared_ptr<internal::ExternalBundle> store(StateOperations& operations, Session& session,
+  std::shared_ptr<internal::ExternalBundle> store(internal::StateOperations& operations,
+                                                  Session& session,
                                                   const std::string& prefix) const;
   // What a checkpoint may be: a run's own one already has the names that rules gave its values.
   enum class Origin { kOwnRun, kAny };
-  RestoreRules rules_for(const std::string& prefix, Origin origin) const;
+  internal::RestoreRules rules_for(const std::string& prefix, Origin origin) const;
   RestoreReport restore_from(Session& session, const CheckpointReader& reader, Origin origin,
                              const std::function<void()>& initialize);
   RestoreReport restore_existing(Session& session, const std::string& prefix, Origin origin,
                                  const std::function<void()>& initialize);
-  RestoreReport restore_by(StateOperations& operations, Session& session,
+  RestoreReport restore_by(internal::StateOperations& operations, Session& session,
                            const CheckpointReader& reader,
                            const std::function<void()>& initialize) const;
   void note_initial_values(Session& session);
@@ -274,13 +277,13 @@ class CROCHET_EXPORT Saver {
                  internal::Unused why) const;
 
   const RestoreOptions restore_options_;
-  const ProcessBound<std::shared_ptr<internal::Publisher>> publisher_;
+  const internal::ProcessBound<std::shared_ptr<internal::Publisher>> publisher_;
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;
   mutable bool has_checked_state_ = false;  // That the first snapshot can be stored.
   mutable std::atomic<bool> unsaved_logged_ = false;
-  std::shared_ptr<BackgroundSaver> background_;          // Made by the first save_async().
-  std::shared_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.
+  std::shared_ptr<internal::BackgroundSaver> background_;  // Made by the first save_async().
+  std::shared_ptr<internal::UnusedCheckpoints> unused_;    // Not yet set aside.
   bool holds_unused_ = false;
   bool has_started_ = false;                            // restore_newest() has returned.
   mutable std::map<std::string, std::string> refused_;  // With reasons, by prefix.

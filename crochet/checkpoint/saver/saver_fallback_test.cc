@@ -9,18 +9,18 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
-#include "crochet/checkpoint/saver/saver_access.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/standing_clock.h"
 #include "crochet/testing/watched_file_system.h"
+#include "tests/support/restored_from.h"
 
 namespace crochet {
 namespace {
@@ -48,7 +48,7 @@ class SaverFallbackTest : public testing::Test {
   void heal_disk() { files_.on_create({}); }
   std::string save(Saver& saver, int64_t step) { return saver.save(*session_, "d/m", step); }
   SaveTicket save_in_background(Saver& saver, int64_t step) {
-    BackgroundSaver background(saver);
+    internal::BackgroundSaver background(saver);
     const SaveTicket ticket = background.enqueue(saver.snapshot(*session_), "d/m", step);
     background.wait();
     return ticket;
@@ -143,9 +143,9 @@ TEST_F(SaverFallbackTest, IsNotTriedForATornSnapshot) {
     };
     return Snapshot({{"a", tensor}}, std::make_shared<Torn>());
   };
-  SavePromise promise(saver.prefix_of("d/m", 1), 1, clock_);
+  internal::SavePromise promise(saver.prefix_of("d/m", 1), 1, clock_);
   EXPECT_THROW(internal::SaverAccess::write(saver, snapshot(), promise), FailedPreconditionError);
-  BackgroundSaver background(saver);
+  internal::BackgroundSaver background(saver);
   EXPECT_THROW(background.enqueue(snapshot(), "d/m", 2).wait(), FailedPreconditionError);
   EXPECT_FALSE(files_.exists("e"));
   EXPECT_THAT(in("d"), IsEmpty());
@@ -264,8 +264,8 @@ TEST_F(SaverFallbackTest, IsUsedIfTheLockedDirectoryIsGone) {
 class FrequentSavesTest : public SaverFallbackTest {
  protected:
   // Saves steps 2 to 5, each while the save before waits to be retried.
-  void save_often(const BackgroundSaverOptions& options, bool waits_for_turn = false) {
-    BackgroundSaver background(saver_, options);
+  void save_often(const internal::BackgroundSaverOptions& options, bool waits_for_turn = false) {
+    internal::BackgroundSaver background(saver_, options);
     for (int64_t step = 2; step <= 5; ++step) {
       if (waits_for_turn) {
         EXPECT_TRUE(background.wait_for_turn());

@@ -16,8 +16,8 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
@@ -25,10 +25,10 @@
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
-#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/raw_bundle.h"
+#include "tests/support/restored_from.h"
 
 namespace crochet {
 namespace {
@@ -112,7 +112,7 @@ TEST_F(SaverFilesTest, PaddedStepsHaveEightDigits) {
   EXPECT_EQ(saver.save(*session_, "d/m", 123'456'789), "d/m-123456789");
   const auto session = graph_.new_session("");
   EXPECT_THAT(saver.restore_newest(*session, "d", "m"), RestoredFrom("d/m-123456789"));
-  BackgroundSaver background(saver);
+  internal::BackgroundSaver background(saver);
   EXPECT_EQ(background.enqueue(saver.snapshot(*session_), "d/m", 7).prefix(), "d/m-00000007");
   background.wait();
   EXPECT_TRUE(checkpoint_exists(files_, "d/m-00000007"));

@@ -14,7 +14,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/directory_lock.h"
@@ -22,8 +22,8 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/raw_bundle.h"
 
 namespace crochet {
 namespace {
@@ -259,7 +259,7 @@ TEST_F(SaverFormatTest, RestoresAFileByItsName) {
 
 TEST_F(SaverFormatTest, WarnsAboutAFileWithoutChecksums) {
   const auto session = graph_.new_session("");
-  SafetensorsWriter writer(files_, "e/theirs", {.checksums = false});
+  internal::SafetensorsWriter writer(files_, "e/theirs", {.checksums = false});
   for (const auto& [name, tensor] : Saver().snapshot(*session).tensors())
     if (tensor.dtype() != DType::kString) writer.add(name, tensor);
   writer.finish();

@@ -11,8 +11,8 @@
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/restored_from.h"
 
 namespace crochet {
 namespace {

@@ -10,15 +10,15 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/external_bundle.h"
-#include "crochet/checkpoint/saver/publisher.h"
-#include "crochet/checkpoint/saver/restore_plan.h"
+#include "crochet/checkpoint/saver/internal/external_bundle.h"
+#include "crochet/checkpoint/saver/internal/publisher.h"
+#include "crochet/checkpoint/saver/internal/restore_plan.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/path.h"
-#include "crochet/session/state_operations.h"
+#include "crochet/session/internal/state_operations.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -45,7 +45,8 @@ std::string names_of(const std::vector<OtherState>& states) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::vector<std::string> not_saved(const StateOperations& operations, const Graph& graph) {
+std::vector<std::string> not_saved(const internal::StateOperations& operations,
+                                   const Graph& graph) {
   std::vector<std::string> names;
   for (const Variable& variable : graph.variables())
     if (!operations.saves(variable.name())) names.push_back(variable.name());
@@ -53,7 +54,8 @@ std::vector<std::string> not_saved(const StateOperations& operations, const Grap
 }
 
 // The part of the graph that operations which save only some variables restore.
-internal::VariableSelection selection_of(const StateOperations& operations, const Graph& graph) {
+internal::VariableSelection selection_of(const internal::StateOperations& operations,
+                                         const Graph& graph) {
   const std::vector<std::string> names = not_saved(operations, graph);
   if (names.empty()) return {};
   return {VariableList(),
@@ -63,7 +65,8 @@ internal::VariableSelection selection_of(const StateOperations& operations, cons
 
 // The state that a checkpoint written by the operations, or by crochet if they are null, would
 // lack.
-std::vector<OtherState> unsaved_state(const Graph& graph, const StateOperations* operations) {
+std::vector<OtherState> unsaved_state(const Graph& graph,
+                                      const internal::StateOperations* operations) {
   std::vector<OtherState> unsaved = graph.other_state();
   if (operations == nullptr) return unsaved;
   std::erase_if(unsaved,
@@ -74,7 +77,7 @@ std::vector<OtherState> unsaved_state(const Graph& graph, const StateOperations*
 }
 
 // True if the operations save all of the graph, but crochet does not.
-bool are_needed(const StateOperations& operations, const Graph& graph) {
+bool are_needed(const internal::StateOperations& operations, const Graph& graph) {
   try {
     return !graph.other_state().empty() && operations.knows_names() &&
            unsaved_state(graph, &operations).empty();
@@ -84,14 +87,14 @@ bool are_needed(const StateOperations& operations, const Graph& graph) {
 }
 
 // True if they restore an iterator or a table, which they can only do once it is initialized.
-bool restore_more_than_variables(const StateOperations& operations, const Graph& graph) {
+bool restore_more_than_variables(const internal::StateOperations& operations, const Graph& graph) {
   return operations.knows_names() &&
          std::ranges::any_of(graph.other_state(), [&](const OtherState& state) {
            return operations.saves_state(state.name);
          });
 }
 
-std::shared_ptr<ExternalBundle> store_at(StateOperations& operations, Session& session,
+std::shared_ptr<ExternalBundle> store_at(internal::StateOperations& operations, Session& session,
                                          FileSystem& files, const std::string& prefix) {
   std::shared_ptr<ExternalBundle> stored;
   try {
@@ -124,7 +127,7 @@ void Saver::check_complete(const Session& session) const {
   check_complete(session.graph(), operations_for(session).get());
 }
 
-void Saver::check_complete(const Graph& graph, const StateOperations* operations) const {
+void Saver::check_complete(const Graph& graph, const internal::StateOperations* operations) const {
   if (options().var_list) return;
   std::vector<OtherState> unsaved = unsaved_state(graph, operations);
   if (options().filter)
@@ -147,11 +150,11 @@ void Saver::check_complete(const Graph& graph, const StateOperations* operations
           : "export the graph with a saver for all of its state"));
 }
 
-std::shared_ptr<StateOperations> Saver::operations_for(const Session& session,
-                                                       std::optional<StateWriter> writer) const {
+std::shared_ptr<internal::StateOperations> Saver::operations_for(
+    const Session& session, std::optional<StateWriter> writer) const {
   if (!writer) writer = options().writer;
   if (writer == StateWriter::kCrochet) return nullptr;
-  const auto attached = session.graph().attached<StateOperations>();
+  const auto attached = session.graph().attached<internal::StateOperations>();
   if (writer == StateWriter::kGraph) {
     if (attached.empty())
       throw FailedPreconditionError(
@@ -163,13 +166,14 @@ std::shared_ptr<StateOperations> Saver::operations_for(const Session& session,
                           options().format != CheckpointFormat::kTensorBundle ||
                           options().num_shards != 1;
   if (attached.empty() || is_special) return nullptr;
-  const StateOperations& operations = *attached.back();
+  const internal::StateOperations& operations = *attached.back();
   if (!operations.preferred_for(session) && !are_needed(operations, session.graph()))
     return nullptr;
   return attached.back();
 }
 
-void Saver::log_operations_once(const StateOperations& operations, const Session& session) const {
+void Saver::log_operations_once(const internal::StateOperations& operations,
+                                const Session& session) const {
   if (operations_logged_.exchange(true)) return;
   log_info(fmt::format(
       "checkpoints are written by the graph's own operations{}",
@@ -180,8 +184,8 @@ void Saver::log_operations_once(const StateOperations& operations, const Session
 }
 
 // If both attempts fail, the first error counts.
-std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Session& session,
-                                             const std::string& prefix) const {
+std::shared_ptr<ExternalBundle> Saver::store(internal::StateOperations& operations,
+                                             Session& session, const std::string& prefix) const {
   log_operations_once(operations, session);
   const internal::Publisher& publisher = **publisher_;
   auto stored = store_at(operations, session, files(), prefix);
@@ -195,17 +199,17 @@ std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Sessio
   return stored;
 }
 
-RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
+RestoreReport Saver::restore_by(internal::StateOperations& operations, Session& session,
                                 const CheckpointReader& reader,
                                 const std::function<void()>& initialize) const {
   log_operations_once(operations, session);
   const internal::VariableSelection selection = selection_of(operations, session.graph());
   // They may save more than variables, under unknown names.
-  const RestoreRules rules{.options = {.allow_surplus = true}};
-  return restore_state(session, reader, selection, rules, &operations,
-                       restore_more_than_variables(operations, session.graph())
-                           ? initialize
-                           : std::function<void()>());
+  const internal::RestoreRules rules{.options = {.allow_surplus = true}};
+  return internal::restore_state(session, reader, selection, rules, &operations,
+                                 restore_more_than_variables(operations, session.graph())
+                                     ? initialize
+                                     : std::function<void()>());
 }
 
 }  // namespace crochet::inline v0

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
@@ -20,22 +20,22 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/path.h"
-#include "crochet/session/state_operations.h"
+#include "crochet/session/internal/state_operations.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
-#include "crochet/testing/restored_from.h"
-#include "crochet/testing/saved_counter.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/support/raw_bundle.h"
+#include "tests/support/restored_from.h"
+#include "tests/support/saved_counter.h"
 
 namespace crochet {
 namespace {
@@ -46,7 +46,7 @@ using testing::IsEmpty;
 using testing::ThrowsMessage;
 
 // Writes like TensorFlow's operations: files that are not synced, here two for the data.
-class BundleOperations final : public StateOperations {
+class BundleOperations final : public internal::StateOperations {
  public:
   explicit BundleOperations(FileSystem& files) : files_(&files) {}
 
@@ -61,7 +61,7 @@ class BundleOperations final : public StateOperations {
       throw ResourceExhaustedError(fmt::format("{}: no room", prefix));
     }
     MemoryFileSystem elsewhere;
-    BundleWriter writer(elsewhere, prefix, {.num_shards = 2});
+    internal::BundleWriter writer(elsewhere, prefix, {.num_shards = 2});
     std::vector<Variable> variables;
     for (const Variable& variable : session.graph().variables())
       if (saves(variable.name())) variables.push_back(variable);
@@ -110,7 +110,7 @@ class SaverOperationsTest : public testing::Test {
  protected:
   SaverOperationsTest() {
     graph_.variable("w", Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
-    graph_.attach<StateOperations>(operations_);
+    graph_.attach<internal::StateOperations>(operations_);
   }
 
   SaverOptions options() {
@@ -245,7 +245,7 @@ TEST_F(SaverOperationsTest, ChecksShapesBeforeTheyRestore) {
   save_next_step(saver);
   ScriptedGraph other;
   other.variable("w", Tensor::from<float>({1, 2}));
-  other.attach<StateOperations>(operations_);
+  other.attach<internal::StateOperations>(operations_);
   const auto session = other.new_session("");
   EXPECT_THAT([&] { saver.restore(*session, "d/model.ckpt-1"); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("\"w\"")));
@@ -283,7 +283,8 @@ TEST_F(SaverOperationsTest, RestoreOnlyTheVariablesThatTheySave) {
 TEST_F(SaverOperationsTest, SaveStateThatCrochetCannot) {
   const TempDirectory directory;
   BundleOperations operations(FileSystem::posix());
-  graph_.attach<StateOperations>(std::shared_ptr<BundleOperations>(&operations, [](auto*) {}));
+  graph_.attach<internal::StateOperations>(
+      std::shared_ptr<BundleOperations>(&operations, [](auto*) {}));
   graph_.set_other_state({{"rows", "Table"}});
   Saver saver;
   EXPECT_NO_THROW(saver.check_complete(*session_));
@@ -330,7 +331,7 @@ TEST_F(SaverOperationsTest, RemovesFilesThatAreNotPublished) {
 }
 
 TEST_F(SaverOperationsTest, ReplacesACheckpointWithAnotherNumberOfDataFiles) {
-  BundleWriter writer(files_, "d/model.ckpt-1");
+  internal::BundleWriter writer(files_, "d/model.ckpt-1");
   writer.add("w", Tensor::scalar(1.0f));
   writer.finish();
   Saver saver(options());
@@ -345,10 +346,11 @@ TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
     void verify() const override { throw FailedPreconditionError("counter is of two steps"); }
   };
   Saver saver(options());
-  const auto sound = std::make_shared<SaveSource>(
+  const auto sound = std::make_shared<internal::SaveSource>(
       internal::SaverAccess::snapshot_for(saver, *session_, "d/model.ckpt-1"));
-  const SaveSource torn(Snapshot({}, std::make_shared<Torn>()), {sound, sound->external()});
-  SavePromise promise("d/model.ckpt-1", 1, clock_);
+  const internal::SaveSource torn(Snapshot({}, std::make_shared<Torn>()),
+                                  {sound, sound->external()});
+  internal::SavePromise promise("d/model.ckpt-1", 1, clock_);
   EXPECT_THROW(internal::SaverAccess::write(saver, torn, promise), FailedPreconditionError);
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), IsEmpty());
 }
@@ -406,9 +408,9 @@ TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
     SaverOptions with = options();
     with.files = &files;
     Saver saver(with);
-    const SaveSource source =
+    const internal::SaveSource source =
         internal::SaverAccess::snapshot_for(saver, *session_, "d/model.ckpt-1");
-    SavePromise promise("d/model.ckpt-1", 1, clock_);
+    internal::SavePromise promise("d/model.ckpt-1", 1, clock_);
     const SaveTicket& ticket = promise.ticket();
     files.fail_operation_with_errno(files.num_operations() + n, EIO);
     for (int attempt = 0; attempt < 2 && ticket.stage() < SaveStage::kPublished; ++attempt) {

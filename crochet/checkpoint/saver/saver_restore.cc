@@ -9,22 +9,22 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/listed.h"
+#include "crochet/base/internal/listed.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/directory/chosen_checkpoint.h"
-#include "crochet/checkpoint/directory/fallback_record.h"
-#include "crochet/checkpoint/directory/restore_candidates.h"
+#include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/internal/fallback_record.h"
+#include "crochet/checkpoint/directory/internal/restore_candidates.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/initial_values.h"
-#include "crochet/checkpoint/saver/publisher.h"
-#include "crochet/checkpoint/saver/restore_plan.h"
+#include "crochet/checkpoint/saver/internal/initial_values.h"
+#include "crochet/checkpoint/saver/internal/publisher.h"
+#include "crochet/checkpoint/saver/internal/restore_plan.h"
+#include "crochet/checkpoint/saver/internal/stored_names.h"
+#include "crochet/checkpoint/saver/internal/unused_checkpoints.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/stored_names.h"
-#include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
@@ -95,11 +95,11 @@ void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& s
 
 // What a run saved since it started has the program's own values and structure: nothing may differ,
 // and nothing is kept.
-RestoreRules Saver::rules_for(const std::string& prefix, Origin origin) const {
+internal::RestoreRules Saver::rules_for(const std::string& prefix, Origin origin) const {
   const bool is_recovery = origin == Origin::kOwnRun && has_started_;
   if (is_recovery && (*publisher_)->has_published(prefix))
     return {.options = {.allow_surplus = restore_options_.allow_surplus}, .is_recovery = true};
-  RestoreRules rules{.options = restore_options_, .is_recovery = is_recovery};
+  internal::RestoreRules rules{.options = restore_options_, .is_recovery = is_recovery};
   if (origin == Origin::kOwnRun) remove_applied(rules.options.rename, files(), prefix);
   return rules;
 }
@@ -108,11 +108,12 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
                                   const std::function<void()>& initialize) {
   (*publisher_)->note_restore();
   note_initial_values(session);
-  const RestoreRules rules = rules_for(reader.prefix(), origin);
+  const internal::RestoreRules rules = rules_for(reader.prefix(), origin);
   const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
     return restore_by(*operations, session, reader, initialize);
-  RestoreReport report = restore_state(session, reader, (*publisher_)->selection(), rules);
+  RestoreReport report =
+      internal::restore_state(session, reader, (*publisher_)->selection(), rules);
   if (!reader.has_checksums())
     log_warning(
         fmt::format("checkpoint {} has no checksums: damaged values in it cannot be detected",

@@ -12,27 +12,27 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_history.h"
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/saver_access.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/raw_bundle.h"
-#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/watched_file_system.h"
+#include "tests/support/raw_bundle.h"
+#include "tests/support/restored_from.h"
 
 namespace crochet {
 namespace {
@@ -425,7 +425,7 @@ TEST_F(SaverRetentionTest, MetricsOfARunningSaveAreNotEvictedByThoseOfUnsavedSte
     if (path.find(".data-") != std::string::npos) gate.pass();
   });
   Saver best({.keep_best = KeepBest{"loss", 1}, .files = &disk, .clock = &clock_});
-  BackgroundSaver background(best);
+  internal::BackgroundSaver background(best);
   best.note_metrics("d/m-1", {{"loss", 5}});
   background.enqueue(best.snapshot(*session_), "d/m", 1);
   gate.wait_for_waiting();
@@ -622,7 +622,8 @@ TEST_F(SaverRetentionTest, SavesFromSeveralThreadsAreSerialised) {
     for (int64_t thread = 0; thread < 4; ++thread)
       threads.emplace_back([&, thread] {
         for (int64_t i = 0; i < 10; ++i) {
-          SavePromise promise(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i, clock_);
+          internal::SavePromise promise(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i,
+                                        clock_);
           internal::SaverAccess::write(shared, snapshot, promise);
           // One more per thread: policies are called between publishing and removing, without a
           // lock that would prevent the others from publishing.

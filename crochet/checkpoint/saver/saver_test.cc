@@ -6,24 +6,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/base/command_line.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/command_line.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
-#include "crochet/checkpoint/saver/saver_access.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/saved_counter.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/saved_counter.h"
 
 namespace crochet {
 namespace {
@@ -422,20 +422,20 @@ TEST_F(SaverTest, ATornSnapshotIsAnErrorAndWritesNoFile) {
     void verify() const override { throw FailedPreconditionError("w is of two steps"); }
   };
   const Snapshot snapshot({{"w", Tensor::scalar(1.0f)}}, std::make_shared<Torn>());
-  SavePromise promise("d/model.ckpt-5", 5, clock_);
+  internal::SavePromise promise("d/model.ckpt-5", 5, clock_);
   EXPECT_THROW(internal::SaverAccess::write(saver_, snapshot, promise), FailedPreconditionError);
   EXPECT_LT(promise.ticket().stage(), SaveStage::kDurable);
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
 TEST_F(SaverTest, ReportsTheStagesOfASave) {
-  SavePromise promise("d/model.ckpt-5", 5, clock_);
+  internal::SavePromise promise("d/model.ckpt-5", 5, clock_);
   internal::SaverAccess::write(saver_, saver_.snapshot(*session_), promise);
   EXPECT_EQ(promise.ticket().stage(), SaveStage::kPublished);
   EXPECT_TRUE(promise.ticket().finished());
   FailingFileSystem failing(files_);
   Saver saver({.files = &failing});
-  SavePromise failed("d/model.ckpt-6", 6, clock_);
+  internal::SavePromise failed("d/model.ckpt-6", 6, clock_);
   failing.fail_operation(failing.num_operations(), Code::kResourceExhausted, Failing::kFromThenOn);
   EXPECT_THROW(internal::SaverAccess::write(saver, saver.snapshot(*session_), failed),
                ResourceExhaustedError);

@@ -14,10 +14,10 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/tensor/tensor_slice.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/checkpoint_contents.h"
 
 namespace crochet {
 namespace {

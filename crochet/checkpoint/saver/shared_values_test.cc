@@ -12,20 +12,20 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
+#include "crochet/checkpoint/saver/internal/stored_values.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/saver_access.h"
-#include "crochet/checkpoint/saver/stored_values.h"
-#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 #include "crochet/testing/watched_file_system.h"
+#include "tests/support/checkpoint_contents.h"
 
 namespace crochet {
 namespace {
@@ -232,7 +232,7 @@ class EngineVersionTest : public SharedValuesTest {
   // Returns the number of bytes that were read.
   size_t save(Saver& saver, int64_t step, const Tensor& value, uint64_t version) {
     const auto versions = std::make_shared<Versions>(version);
-    SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
+    internal::SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
     internal::SaverAccess::write(saver, Snapshot({{"value", value}}, versions), promise);
     EXPECT_EQ(CheckpointReader(prefix(step), disk_).read("value"), value);
     return versions->num_bytes;
@@ -251,7 +251,7 @@ TEST_F(EngineVersionTest, EndsTheSaveIfASampleDiffers) {
   Saver saver(options());
   save(saver, 1, large(1), 7);
   const auto versions = std::make_shared<Versions>(7);
-  BackgroundSaver background(saver);
+  internal::BackgroundSaver background(saver);
   const SaveTicket ticket = background.enqueue(Snapshot({{"value", large(2)}}, versions), "d/m", 2);
   EXPECT_THAT([&] { ticket.wait(); },
               ThrowsMessage<UnannouncedWriteError>(
@@ -268,7 +268,7 @@ TEST_F(EngineVersionTest, IsNotBelievedInASnapshotThatIsNotTrusted) {
   const auto save_checked = [&](Saver& saver, int64_t step, const Tensor& value, uint64_t version) {
     Snapshot snapshot({{"value", value}}, std::make_shared<Versions>(version));
     snapshot.distrust();
-    SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
+    internal::SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
     operations_.clear();
     internal::SaverAccess::write(saver, snapshot, promise);
     EXPECT_EQ(CheckpointReader(prefix(step), disk_).read("value"), value);
@@ -281,7 +281,7 @@ TEST_F(EngineVersionTest, IsNotBelievedInASnapshotThatIsNotTrusted) {
   changed.mutable_flat<float>()[100] = -1;  // Between the samples.
   Snapshot snapshot({{"value", changed}}, std::make_shared<Versions>(7));
   snapshot.distrust();
-  BackgroundSaver background(saver);
+  internal::BackgroundSaver background(saver);
   const SaveTicket ticket = background.enqueue(snapshot, "d/m", 3);
   EXPECT_THAT([&] { ticket.wait(); },
               ThrowsMessage<UnannouncedWriteError>(
@@ -311,7 +311,7 @@ TEST_F(EngineVersionTest, ReachesNoMoreCheckpointsThanMayShareAFile) {
   changed.mutable_flat<float>()[100] = -1;  // Between the samples, and announced by nobody.
   int num_wrong = 0;
   for (int64_t step = 2; step <= 12; ++step) {
-    SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
+    internal::SavePromise promise(saver.prefix_of("d/m", step), step, saver.clock());
     internal::SaverAccess::write(
         saver, Snapshot({{"value", changed}}, std::make_shared<Versions>(7)), promise);
     if (CheckpointReader(prefix(step), disk_).read("value") != changed) ++num_wrong;

@@ -12,9 +12,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/internal/checkpoint_history.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/io/directory_lock.h"
@@ -22,8 +22,8 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/testing/restored_from.h"
 #include "crochet/testing/scripted_session.h"
+#include "tests/support/restored_from.h"
 
 namespace crochet {
 namespace {

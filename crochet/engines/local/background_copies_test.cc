@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/engines/local/session.h"
-#include "crochet/testing/local_variables.h"
+#include "crochet/engines/local/internal/session.h"
+#include "tests/support/local_variables.h"
 
 namespace crochet::local {
 namespace {
@@ -101,10 +101,10 @@ TEST_F(BackgroundCopiesTest, AreTransposed) {
   for (int64_t i = 0; i < 6; ++i) matrix[static_cast<size_t>(i)] = i;
   const Variable variable =
       graph_.borrow("matrix", {.view = [&] {
-                      return copies::ArrayView{DType::kInt64,
-                                               {2, 3},
-                                               reinterpret_cast<std::byte*>(matrix.data()),
-                                               copies::MemoryOrder::kColumnMajor};
+                      return ArrayView{DType::kInt64,
+                                       {2, 3},
+                                       reinterpret_cast<std::byte*>(matrix.data()),
+                                       MemoryOrder::kColumnMajor};
                     }});
   const Snapshot snapshot = session_->snapshot({&variable, 1});
   EXPECT_EQ(snapshot.tensors()[0].tensor, Tensor::from<int64_t>({0, 2, 4, 1, 3, 5}, {2, 3}));

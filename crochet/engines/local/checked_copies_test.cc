@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Snapshots with checksums: an array that was changed while it was copied is detected and named.
-#include "crochet/copies/checked_copies.h"
+#include "crochet/copies/internal/checked_copies.h"
 
 #include <complex>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/local/session.h"
+#include "crochet/engines/local/internal/session.h"
 
 namespace crochet::local {
 namespace {
@@ -21,34 +21,36 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 template <typename T>
-copies::ArrayView shaped_view(std::vector<T>& array, Shape shape,
-                              copies::MemoryOrder order = copies::MemoryOrder::kRowMajor) {
+ArrayView shaped_view(std::vector<T>& array, Shape shape,
+                      MemoryOrder order = MemoryOrder::kRowMajor) {
   return {dtype_of<T>, std::move(shape), reinterpret_cast<std::byte*>(array.data()), order};
 }
 
 TEST(ChecksumTest, DoesNotDependOnTheMemoryOrder) {
   std::vector<float> rows = {0, 1, 2, 3, 4, 5}, columns = {0, 3, 1, 4, 2, 5};
-  EXPECT_EQ(copies::checksum(shaped_view(rows, {2, 3})),
-            copies::checksum(shaped_view(columns, {2, 3}, copies::MemoryOrder::kColumnMajor)));
-  EXPECT_NE(copies::checksum(shaped_view(rows, {2, 3})),
-            copies::checksum(shaped_view(columns, {2, 3})));
+  EXPECT_EQ(crochet::internal::checksum(shaped_view(rows, {2, 3})),
+            crochet::internal::checksum(shaped_view(columns, {2, 3}, MemoryOrder::kColumnMajor)));
+  EXPECT_NE(crochet::internal::checksum(shaped_view(rows, {2, 3})),
+            crochet::internal::checksum(shaped_view(columns, {2, 3})));
 }
 
 TEST(ChecksumTest, DependsOnEveryBitAndPosition) {
   std::vector<uint8_t> bytes(64);
-  const uint64_t zeros = copies::checksum(shaped_view(bytes, {64}));
+  const uint64_t zeros = crochet::internal::checksum(shaped_view(bytes, {64}));
   for (size_t bit = 0; bit < 512; ++bit) {
     bytes[bit / 8] = static_cast<uint8_t>(1U << (bit % 8));
-    EXPECT_NE(copies::checksum(shaped_view(bytes, {64})), zeros) << bit;
+    EXPECT_NE(crochet::internal::checksum(shaped_view(bytes, {64})), zeros) << bit;
     std::vector<std::complex<double>> wide(4);
     std::memcpy(wide.data(), bytes.data(), bytes.size());
     std::vector<std::complex<double>> zero(4);
-    EXPECT_NE(copies::checksum(shaped_view(wide, {4})), copies::checksum(shaped_view(zero, {4})))
+    EXPECT_NE(crochet::internal::checksum(shaped_view(wide, {4})),
+              crochet::internal::checksum(shaped_view(zero, {4})))
         << bit;
     bytes[bit / 8] = 0;
   }
   std::vector<int> a = {1, 2}, b = {2, 1};
-  EXPECT_NE(copies::checksum(shaped_view(a, {2})), copies::checksum(shaped_view(b, {2})));
+  EXPECT_NE(crochet::internal::checksum(shaped_view(a, {2})),
+            crochet::internal::checksum(shaped_view(b, {2})));
 }
 
 class CheckedSnapshotTest : public testing::Test {

@@ -11,12 +11,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/copies/parallel_copier.h"
+#include "crochet/copies/internal/parallel_copier.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/session.h"
-#include "crochet/testing/forked_child.h"
-#include "crochet/testing/no_threads.h"
-#include "crochet/testing/sanitizers.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/no_threads.h"
+#include "tests/support/sanitizers.h"
 
 namespace crochet::local {
 namespace {
@@ -83,7 +83,7 @@ TEST_F(ForkedSessionTest, AChildChangesAValueThatItsParentHoldsInASnapshot) {
 // Copies that block until the latch opens.
 class HeldCopy {
  public:
-  explicit HeldCopy(copies::ParallelCopier& copier) {
+  explicit HeldCopy(crochet::internal::ParallelCopier& copier) {
     const auto wait = [](void* latch) noexcept { static_cast<std::latch*>(latch)->wait(); };
     std::vector<Tensor> holders;
     holders.push_back(Tensor::from_buffer(DType::kUint8, {sizeof(held_)},
@@ -105,7 +105,7 @@ class HeldCopy {
 };
 
 TEST_F(ForkedSessionTest, AChildDoesNotWaitForItsParentsCopies) {
-  std::optional<PerProcess<copies::ParallelCopier>> copier;
+  std::optional<crochet::internal::PerProcess<crochet::internal::ParallelCopier>> copier;
   copier.emplace();
   HeldCopy copy(**copier);
   EXPECT_EQ(run_in_child([&] {

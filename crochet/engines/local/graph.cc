@@ -6,11 +6,11 @@
 #include <cassert>
 #include <unordered_set>
 
-#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/copies/graph_barriers.h"
-#include "crochet/copies/parallel_copier.h"
-#include "crochet/engines/local/session.h"
+#include "crochet/base/internal/check_number.h"
+#include "crochet/copies/internal/graph_barriers.h"
+#include "crochet/copies/internal/parallel_copier.h"
+#include "crochet/engines/local/internal/session.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::local {
@@ -30,7 +30,9 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
 
 }  // namespace
 
-Graph::Graph() : barriers_(std::make_shared<copies::GraphBarriers>()) { set_copy_threads(0); }
+Graph::Graph() : barriers_(std::make_shared<crochet::internal::GraphBarriers>()) {
+  set_copy_threads(0);
+}
 Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }
@@ -140,8 +142,8 @@ Operation Graph::group(std::string name, std::vector<Output> operations) {
 
 OperationOptions Graph::passing_on(std::string name, const OpInput& value) {
   OperationOptions operation =
-      typed::typed_operation(*this, std::move(name), {&value, 1},
-                             [](const Tensor& tensor) { return tensor; }, {.concurrent = true});
+      internal::typed_operation(*this, std::move(name), {&value, 1},
+                                [](const Tensor& tensor) { return tensor; }, {.concurrent = true});
   if (value.use() == OpInput::Use::kRead) {
     operation.output_specs = {TensorSpec::of(value.variable().dtype(), value.variable().shape())};
   } else if (const TensorSpec* const spec =
@@ -196,22 +198,21 @@ OwnedVariable Graph::variable(std::string name, Tensor initial) {
   return variable;
 }
 
-Variable Graph::borrow(std::string name, copies::BorrowedArray array) {
-  const copies::ArrayView view = array.view();
+Variable Graph::borrow(std::string name, BorrowedArray array) {
+  const ArrayView view = array.view();
   if (element_size(view.dtype) == 0)
     throw InvalidArgumentError(
         fmt::format("array \"{}\": elements of type {} have no fixed size", name, view.dtype));
   if (std::ranges::count(saveables(), name, &RegisteredSaveable::name) > 0)
     throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
-  VariableNode& node =
-      add_variable(std::move(name), view.dtype, copies::possible_shape(array, view));
+  VariableNode& node = add_variable(std::move(name), view.dtype, possible_shape(array, view));
   node.array = std::move(array);
   return Variable(&node);
 }
 
 void Graph::set_copy_threads(int num_threads) {
   crochet::internal::check_at_least("set_copy_threads: num_threads", num_threads, 0);
-  copier_ = copies::make_shared_copier(num_threads);
+  copier_ = crochet::internal::make_shared_copier(num_threads);
 }
 
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {
@@ -262,7 +263,7 @@ std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
   if (!config.serialized.empty())
     throw InvalidArgumentError(fmt::format("the local engine takes no settings; found {} bytes",
                                            config.serialized.size()));
-  return std::make_unique<local::Session>(*this);
+  return std::make_unique<local::internal::Session>(*this);
 }
 
 const OperationInfo* Graph::find_operation(std::string_view name) const {

@@ -20,10 +20,10 @@
 #include "crochet/engines/local/operation_options.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::inline v0::copies {
+namespace crochet::inline v0::internal {
 class GraphBarriers;
 class ParallelCopier;
-}  // namespace crochet::inline v0::copies
+}  // namespace crochet::inline v0::internal
 
 namespace crochet::inline v0::local {
 
@@ -73,7 +73,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   OwnedVariable variable(std::string name, Tensor initial);
   // An array that the user owns, shared by all sessions. Operations that change it capture it,
   // and must set OpOptions::changes_borrowed. Tracker(graph, "") makes arrays of most types.
-  Variable borrow(std::string name, copies::BorrowedArray array);
+  Variable borrow(std::string name, BorrowedArray array);
   // An object that is saved and restored with the variables; shared by all sessions.
   void saveable(std::string name, std::shared_ptr<Saveable> object);
   // The same for an object that outlives the graph.
@@ -91,25 +91,25 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   template <size_t kInputs, typename Callable>
   Operation op(std::string name, const OpInput (&inputs)[kInputs], Callable callable,
                const OpOptions& options = {}) {
-    static_assert(typed::KernelOf<Callable>::takes(kInputs),
+    static_assert(internal::KernelOf<Callable>::takes(kInputs),
                   "the callable must have a parameter for each input, and two for replace()");
     return add(
-        typed::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
+        internal::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
   }
   // The same for a number of inputs that is known only at run time.
   template <std::same_as<std::vector<OpInput>> Inputs, typename Callable>
   Operation op(std::string name, const Inputs& inputs, Callable callable,
                const OpOptions& options = {}) {
     return add(
-        typed::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
+        internal::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
   }
   // The same without inputs, which may be written as {}.
   struct NoInputs {};
   template <typename Callable>
   Operation op(std::string name, NoInputs, Callable callable, const OpOptions& options = {}) {
-    static_assert(typed::KernelOf<Callable>::takes(0),
+    static_assert(internal::KernelOf<Callable>::takes(0),
                   "the callable has parameters, but no inputs");
-    return add(typed::typed_operation(*this, std::move(name), {}, std::move(callable), options));
+    return add(internal::typed_operation(*this, std::move(name), {}, std::move(callable), options));
   }
   template <typename Callable>
   Operation op(std::string name, Callable callable, const OpOptions& options = {}) {
@@ -194,9 +194,9 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   };
   struct VariableNode : VariableInfo {
     size_t index = 0;
-    Tensor initial;               // Set if owned.
-    Output value;                 // Set if owned: the operation that reads it, which has no name.
-    copies::BorrowedArray array;  // Set if borrowed.
+    Tensor initial;       // Set if owned.
+    Output value;         // Set if owned: the operation that reads it, which has no name.
+    BorrowedArray array;  // Set if borrowed.
 
     bool is_owned() const { return initial.is_set(); }
   };
@@ -204,8 +204,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
   size_t num_slots() const { return num_slots_; }
   // For sessions and the objects of this graph: the barriers of arrays, and the threads that copy.
-  copies::GraphBarriers& barriers() const { return *barriers_; }
-  using Copier = PerProcess<copies::ParallelCopier>;
+  crochet::internal::GraphBarriers& barriers() const { return *barriers_; }
+  using Copier = crochet::internal::PerProcess<crochet::internal::ParallelCopier>;
   const std::shared_ptr<Copier>& copier() const { return copier_; }
 
  private:
@@ -225,7 +225,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   size_t num_slots_ = 0;
   Output global_step_;
   OwnedVariable global_step_variable_;
-  const std::shared_ptr<copies::GraphBarriers> barriers_;
+  const std::shared_ptr<crochet::internal::GraphBarriers> barriers_;
   std::shared_ptr<Copier> copier_;
   bool background_copies_ = false;
   bool checks_snapshots_ = false;

@@ -8,7 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/session/global_step.h"
 #include "crochet/session/session.h"
-#include "crochet/testing/saved_counter.h"
+#include "tests/support/saved_counter.h"
 
 namespace crochet::local {
 namespace {
@@ -17,11 +17,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-copies::BorrowedArray borrowed(std::vector<float>& array) {
+BorrowedArray borrowed(std::vector<float>& array) {
   return {.view = [&array] {
-    return copies::ArrayView{DType::kFloat,
-                             {static_cast<int64_t>(array.size())},
-                             reinterpret_cast<std::byte*>(array.data())};
+    return ArrayView{DType::kFloat,
+                     {static_cast<int64_t>(array.size())},
+                     reinterpret_cast<std::byte*>(array.data())};
   }};
 }
 
@@ -42,8 +42,7 @@ TEST(LocalGraphTest, RejectsAMissingNameOrValue) {
   EXPECT_THROW(graph.add({}), InvalidArgumentError);
   EXPECT_THROW(graph.variable("", Tensor::scalar(1.0f)), InvalidArgumentError);
   EXPECT_THROW(graph.variable("v", Tensor()), InvalidArgumentError);
-  EXPECT_THROW(graph.borrow("v", {.view = [] { return copies::ArrayView{}; }}),
-               InvalidArgumentError);
+  EXPECT_THROW(graph.borrow("v", {.view = [] { return ArrayView{}; }}), InvalidArgumentError);
   EXPECT_THAT(graph.variables(), testing::IsEmpty());
 }
 
@@ -209,7 +208,7 @@ TEST(LocalGraphTest, ReportsTheShapeOfAResizableArray) {
   Graph graph;
   std::vector<float> array(3);
   EXPECT_EQ(graph.borrow("fixed", borrowed(array)).shape(), (Shape{3}));
-  copies::BorrowedArray growing = borrowed(array);
+  BorrowedArray growing = borrowed(array);
   growing.resize = [&](const Shape& shape) { array.resize(static_cast<size_t>(shape[0])); };
   EXPECT_EQ(graph.borrow("growing", growing).shape(), (Shape{Shape::kUnknownDimension}));
 }

@@ -25,7 +25,7 @@ class CROCHET_EXPORT KernelContext {
   // For sessions: the operation, which belongs to a local::Graph; all values of the run, with
   // the slot of its first output; and all variables.
   KernelContext(const OperationInfo& operation, std::span<Tensor> values, size_t first_output,
-                std::span<VariableMemory> variables)
+                std::span<internal::VariableMemory> variables)
       : operation_(operation),
         values_(values),
         outputs_(values.data() + first_output),
@@ -61,7 +61,7 @@ class CROCHET_EXPORT KernelContext {
   const OperationInfo& operation_;
   std::span<Tensor> values_;
   Tensor* outputs_;
-  std::span<VariableMemory> variables_;
+  std::span<internal::VariableMemory> variables_;
 };
 
 using Kernel = std::function<void(KernelContext& context)>;

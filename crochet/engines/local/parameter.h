@@ -96,7 +96,7 @@ bool admits(const Tensor& tensor) {
   if constexpr (requires { Parameter<P>::admits(tensor); }) {
     return Parameter<P>::admits(tensor);
   } else {
-    static Immortal<const TensorSpec> spec(Parameter<P>::spec());
+    static crochet::internal::Immortal<const TensorSpec> spec(Parameter<P>::spec());
     return spec->admits(tensor);
   }
 }

@@ -14,10 +14,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/testing/forked_child.h"
-#include "crochet/testing/no_threads.h"
-#include "crochet/testing/sanitizers.h"
-#include "crochet/testing/write_barrier_fixture.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/no_threads.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/write_barrier_fixture.h"
 
 namespace crochet::local {
 namespace {
@@ -71,7 +71,7 @@ TEST_F(ReadInPlaceTest, CopiesNothingOnceTheSnapshotHasEnded) {
 
 TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
   const auto reading = std::make_shared<Gate>();
-  barrier_->on_copy = [this, reading](const copies::ArrayView&) {
+  barrier_->on_copy = [this, reading](const ArrayView&) {
     if (std::this_thread::get_id() == here_) return;
     reading->open();
     gate_.wait();
@@ -94,7 +94,7 @@ TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
 }
 
 TEST_F(ReadInPlaceTest, FailsIfAPieceCannotBeRead) {
-  barrier_->on_copy = [this](const copies::ArrayView&) {
+  barrier_->on_copy = [this](const ArrayView&) {
     if (std::this_thread::get_id() != here_) gate_.wait();
     throw std::runtime_error("the device is lost");
   };
@@ -129,10 +129,10 @@ TEST_F(WriteBarrierTest, CopiesTransposedMatricesBeforeTheyAreRead) {
   Numbers& matrix = arrays_.emplace_back(kSmall * 2);
   std::iota(matrix.begin(), matrix.end(), 0);
   add_view([&matrix] {
-    return copies::ArrayView{DType::kInt64,
-                             {kSmall, 2},
-                             reinterpret_cast<std::byte*>(matrix.data()),
-                             copies::MemoryOrder::kColumnMajor};
+    return ArrayView{DType::kInt64,
+                     {kSmall, 2},
+                     reinterpret_cast<std::byte*>(matrix.data()),
+                     MemoryOrder::kColumnMajor};
   });
   const Snapshot before = snapshot();
   EXPECT_FALSE(before.pending(before.readable()[0].tensor));

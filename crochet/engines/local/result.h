@@ -17,11 +17,11 @@ namespace crochet::inline v0::local {
 // defines `local::TensorSpec array_spec(ToTensorTag, const Array*)` in crochet.
 template <typename T>
 TensorSpec result_spec() {
-  if constexpr (internal::kIsOptional<T>) {
+  if constexpr (crochet::internal::kIsOptional<T>) {
     return result_spec<typename T::value_type>();
   } else if constexpr (Element<T>) {
     return TensorSpec::of(dtype_of<T>, {});
-  } else if constexpr (internal::kIsVectorOfNumbers<T>) {
+  } else if constexpr (crochet::internal::kIsVectorOfNumbers<T>) {
     return TensorSpec::of(dtype_of<typename T::value_type>, {Shape::kUnknownDimension});
   } else if constexpr (requires { array_spec(ToTensorTag{}, static_cast<const T*>(nullptr)); }) {
     return array_spec(ToTensorTag{}, static_cast<const T*>(nullptr));

@@ -41,9 +41,9 @@ class SnapshotMemoryTest : public testing::TestWithParam<Kind> {
     std::vector<float>& array = arrays_[i];
     array.resize(kNumFloats);
     graph_.borrow(name, {.view = [&array] {
-                    return copies::ArrayView{DType::kFloat,
-                                             {static_cast<int64_t>(array.size())},
-                                             reinterpret_cast<std::byte*>(array.data())};
+                    return ArrayView{DType::kFloat,
+                                     {static_cast<int64_t>(array.size())},
+                                     reinterpret_cast<std::byte*>(array.data())};
                   }});
     return graph_.op("change" + name, [&array] { array[0] += 1; }, {.changes_borrowed = true});
   }

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/testing/allocation_counter.h"
-#include "crochet/testing/write_barrier_fixture.h"
+#include "tests/support/write_barrier_fixture.h"
 
 namespace crochet::local {
 namespace {

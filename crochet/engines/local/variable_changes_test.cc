@@ -15,7 +15,7 @@
 #include "crochet/eigen.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/session.h"
-#include "crochet/testing/local_variables.h"
+#include "tests/support/local_variables.h"
 
 namespace crochet::local {
 namespace {

@@ -17,11 +17,11 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/testing/forked_child.h"
-#include "crochet/testing/no_threads.h"
-#include "crochet/testing/sanitizers.h"
-#include "crochet/testing/scheduling.h"
-#include "crochet/testing/write_barrier_fixture.h"
+#include "tests/support/forked_child.h"
+#include "tests/support/no_threads.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/scheduling.h"
+#include "tests/support/write_barrier_fixture.h"
 
 namespace crochet::local {
 namespace {

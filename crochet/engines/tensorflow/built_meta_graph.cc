@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph.h"
-#include "crochet/engines/tensorflow/meta_graph_writer.h"
+#include "crochet/engines/tensorflow/internal/definitions.h"
+#include "crochet/engines/tensorflow/internal/meta_graph_writer.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
@@ -58,8 +58,8 @@ std::shared_ptr<const std::string> Graph::meta_graph() const {
   more.graph_def =
       internal::view_of(*internal::graph_def(graph_.get(), "the graph as a MetaGraphDef"));
   built_size_ = size;
-  built_bytes_ =
-      std::make_shared<const std::string>(bytes_ ? extend(*bytes_, more) : serialize(more));
+  built_bytes_ = std::make_shared<const std::string>(bytes_ ? internal::extend(*bytes_, more)
+                                                            : internal::serialize(more));
   return built_bytes_;
 }
 

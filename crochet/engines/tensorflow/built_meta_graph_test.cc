@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/meta_graph_writer.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/internal/meta_graph_writer.h"
+#include "crochet/engines/tensorflow/internal/proto_reader.h"
 #include "crochet/session/global_step.h"
 #include "tests/tensorflow/test_graphs.h"
 
@@ -121,7 +121,7 @@ TEST(KeptGraphTest, HasTheVersionsOfTheFile) {
   MetaGraph older;
   older.graph_def = parse_meta_graph(bytes, "new").graph_def + "\x22\x03\x08\xdc\x0b";
   EXPECT_EQ(producer_of(older.graph_def), 1500);
-  Graph graph = Graph::from_meta_graph(extend(bytes, older), "old");
+  Graph graph = Graph::from_meta_graph(internal::extend(bytes, older), "old");
   GraphBuilder(graph).group("added", {});
   EXPECT_EQ(producer_of(parse_meta_graph(*graph.meta_graph(), "kept").graph_def), 1500);
 }

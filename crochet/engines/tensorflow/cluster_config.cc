@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/device_name.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/internal/proto_reader.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

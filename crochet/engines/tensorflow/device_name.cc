@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

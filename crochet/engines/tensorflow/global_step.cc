@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph.h"
-#include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/operation_builder.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
+#include "crochet/engines/tensorflow/internal/operation_builder.h"
 
 namespace crochet::inline v0::tensorflow {
 

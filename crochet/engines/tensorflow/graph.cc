@@ -8,19 +8,19 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/at_location.h"
-#include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/graph_saver.h"
-#include "crochet/engines/tensorflow/meta_graph_writer.h"
-#include "crochet/engines/tensorflow/operation_builder.h"
+#include "crochet/engines/tensorflow/internal/at_location.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
+#include "crochet/engines/tensorflow/internal/graph_saver.h"
+#include "crochet/engines/tensorflow/internal/meta_graph_writer.h"
+#include "crochet/engines/tensorflow/internal/operation_builder.h"
+#include "crochet/engines/tensorflow/internal/state_access.h"
+#include "crochet/engines/tensorflow/internal/status.h"
+#include "crochet/engines/tensorflow/internal/task_placement.h"
 #include "crochet/engines/tensorflow/session.h"
-#include "crochet/engines/tensorflow/state_access.h"
-#include "crochet/engines/tensorflow/status.h"
-#include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/tensor/slice_cover.h"
+#include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
@@ -116,7 +116,7 @@ Graph Graph::from_graph_def(std::string bytes, const std::string& name,
   MetaGraph graph;
   graph.tensorflow_version = TF_Version();
   graph.graph_def = std::move(bytes);
-  return from_meta_graph(serialize(graph), name, options);
+  return from_meta_graph(internal::serialize(graph), name, options);
 }
 
 Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& options)
@@ -130,7 +130,7 @@ Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& op
   add_collections(name);
   add_queue_runners(name);
   if (definition_.saver || !definition_.savers.empty())
-    attach<StateOperations>(std::make_shared<GraphSaver>(*this));
+    attach<crochet::internal::StateOperations>(std::make_shared<internal::GraphSaver>(*this));
 }
 
 Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {}

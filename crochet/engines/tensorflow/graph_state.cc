@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph.h"
-#include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/graph_def_fields.h"
-#include "crochet/engines/tensorflow/resource_types.h"
-#include "crochet/engines/tensorflow/saver_entries.h"
+#include "crochet/engines/tensorflow/internal/definitions.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
+#include "crochet/engines/tensorflow/internal/graph_def_fields.h"
+#include "crochet/engines/tensorflow/internal/resource_types.h"
+#include "crochet/engines/tensorflow/internal/saver_entries.h"
 #include "crochet/engines/tensorflow/sync_replicas_hook.h"
 
 namespace crochet::inline v0::tensorflow {

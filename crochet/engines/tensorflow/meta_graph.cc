@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "crochet/engines/tensorflow/proto_reader.h"
-#include "crochet/io/untrusted_file.h"
+#include "crochet/engines/tensorflow/internal/proto_reader.h"
+#include "crochet/io/internal/untrusted_file.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/status.h"
 
 namespace crochet::inline v0::tensorflow {
 

@@ -11,11 +11,11 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/at_location.h"
-#include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/graph_saver.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
-#include "crochet/engines/tensorflow/string_constants.h"
+#include "crochet/engines/tensorflow/internal/at_location.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
+#include "crochet/engines/tensorflow/internal/graph_saver.h"
+#include "crochet/engines/tensorflow/internal/proto_reader.h"
+#include "crochet/engines/tensorflow/internal/string_constants.h"
 #include "crochet/io/path.h"
 #include "crochet/tensor/fmt.h"
 
@@ -196,8 +196,8 @@ void SavedModel::restore(crochet::Session& session) const {
   if (!files_.exists(index))
     throw NotFoundError(
         fmt::format("{}: there is no such file: the model's variables are gone", index));
-  GraphSaver saver(*graph_);
-  static_cast<StateOperations&>(saver).restore(session, prefix);
+  internal::GraphSaver saver(*graph_);
+  static_cast<crochet::internal::StateOperations&>(saver).restore(session, prefix);
   const std::vector<Variable> variables = graph_->variables();
   const Snapshot values = session.snapshot(variables);
   for (size_t i = 0; i < variables.size(); ++i)

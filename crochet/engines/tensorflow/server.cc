@@ -15,9 +15,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/cluster_config.h"
-#include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/status.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -15,7 +15,7 @@
 #include "crochet/base/error.h"
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/graph_saver.h"
+#include "crochet/engines/tensorflow/internal/graph_saver.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/tensorflow/test_graphs.h"
 
@@ -271,7 +271,7 @@ TEST_F(KindsTest, SavesByTheGraphBetweenStepsWhileOthersTrain) {
     is_done = true;
   });
   const TempDirectory directory;
-  GraphSaver saver(it_.graph);
+  internal::GraphSaver saver(it_.graph);
   do {
     saver.save(*it_.session, directory / "m");
     const CheckpointReader reader(directory / "m");

@@ -8,7 +8,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/internal/proto_reader.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

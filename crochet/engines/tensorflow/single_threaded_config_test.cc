@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/callers_thread_config.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/wait_until.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {

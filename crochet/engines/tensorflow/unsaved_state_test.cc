@@ -7,7 +7,7 @@
 
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/graph_saver.h"
+#include "crochet/engines/tensorflow/internal/graph_saver.h"
 #include "crochet/engines/tensorflow/saved_model.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
@@ -250,8 +250,9 @@ TEST_F(UnsavedStateTest, WritesTheKeysOfTheGraphsSaver) {
   // The graph's own operations read it.
   Graph again = import_golden("renamed");
   const auto session = again.new_session("");
-  GraphSaver by_graph(again);
-  static_cast<StateOperations&>(by_graph).restore(*session, run_ + "/model.ckpt-2");
+  internal::GraphSaver by_graph(again);
+  static_cast<crochet::internal::StateOperations&>(by_graph).restore(*session,
+                                                                     run_ + "/model.ckpt-2");
   EXPECT_EQ(session->run("w/Read/ReadVariableOp").tensor(), Tensor::from<float>({3, 4}));
   // And crochet reads their files.
   by_graph.save(*session, directory_ / "theirs");

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/global_step.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 Fetches resolve_values(const Graph& graph, const Fetches& values, const SessionRunHook& hook) {
   Fetches resolved = graph.resolve(values);
@@ -65,4 +65,4 @@ void PeriodicHook::after_run(SessionRunContext& context, const SessionRunValues&
   look(step, values.results, context);
 }
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -8,7 +8,7 @@
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // Graph::resolve for requests whose values `hook` needs. Throws as that does, and
 // InvalidArgumentError for an operation without a value.
@@ -47,4 +47,4 @@ class CROCHET_EXPORT PeriodicHook : public SessionRunHook {
   bool requested_ = false;
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

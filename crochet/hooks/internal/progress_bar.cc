@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr int kWidestBar = 40;
@@ -111,4 +111,4 @@ std::string format_time_left(double seconds) {
   return fmt::format("{}:{:02}", minutes, total % 60);
 }
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -10,7 +10,7 @@
 
 #include "crochet/base/export.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // What a progress bar shows.
 struct Progress {
@@ -41,4 +41,4 @@ CROCHET_EXPORT std::string render_progress_line(const Progress& progress);
 // "0:07", "12:34", "3:25:45"; "2d 03:25" for a day or more.
 CROCHET_EXPORT std::string format_time_left(double seconds);
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 using testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST(ProgressBarTest, ShowsTimesOfAnyLength) {
 }
 
 }  // namespace
-}  // namespace crochet
+}  // namespace crochet::internal

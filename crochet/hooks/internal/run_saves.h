@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/save_deadline.h"
 #include "crochet/hooks/internal/save_reports.h"

@@ -15,7 +15,7 @@
 #include "crochet/hooks/from_tensor.h"
 #include "crochet/session/fetches.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // Outputs or names, one or many: "loss", or {"loss", accuracy}.
 class CROCHET_EXPORT ValueList {
@@ -33,8 +33,6 @@ class CROCHET_EXPORT ValueList {
  private:
   Fetches::List values_;
 };
-
-namespace internal {
 
 // The parameters of a callable, without const and references. A generic lambda has none.
 template <typename Callable>
@@ -91,5 +89,4 @@ std::function<void(Leading..., const FetchValues&)> value_function(Callable call
   };
 }
 
-}  // namespace internal
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

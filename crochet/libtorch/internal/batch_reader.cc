@@ -12,7 +12,7 @@
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
 
-namespace crochet::inline v0::libtorch {
+namespace crochet::inline v0::libtorch::internal {
 
 class BatchReader::Queue {
  public:
@@ -24,14 +24,14 @@ class BatchReader::Queue {
       ending_ = true;
       changed_.notify_all();
     }
-    thread_ = Thread();
+    thread_ = crochet::internal::Thread();
   }
 
   void request(std::vector<size_t> elements) {
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::make_shared<Request>(Request{.elements = std::move(elements)}));
     if (has_thread_ && !thread_.joinable())
-      thread_ = Thread("libtorch::Batches", [this] { work(); });
+      thread_ = crochet::internal::Thread("libtorch::Batches", [this] { work(); });
     changed_.notify_all();
   }
 
@@ -100,12 +100,12 @@ class BatchReader::Queue {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Request>> requests_;
   bool ending_ = false;
-  Thread thread_;
+  crochet::internal::Thread thread_;
 };
 
 BatchReader::BatchReader(Read read, bool has_thread)
-    : queue_(std::make_unique<ProcessBound<Queue>>("libtorch::Batches", std::move(read),
-                                                   has_thread)) {}
+    : queue_(std::make_unique<crochet::internal::ProcessBound<Queue>>(
+          "libtorch::Batches", std::move(read), has_thread)) {}
 
 BatchReader::~BatchReader() = default;
 
@@ -117,4 +117,4 @@ BatchReader::Batch BatchReader::take() { return (*queue_)->take(); }
 
 void BatchReader::clear() { (*queue_)->clear(); }
 
-}  // namespace crochet::inline v0::libtorch
+}  // namespace crochet::inline v0::libtorch::internal

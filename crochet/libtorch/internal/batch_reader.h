@@ -9,12 +9,12 @@
 
 #include "crochet/base/export.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 template <typename T>
 class ProcessBound;
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal
 
-namespace crochet::inline v0::libtorch {
+namespace crochet::inline v0::libtorch::internal {
 
 // Reads batches in a thread of its own, in the order in which they are requested. For one caller.
 // In a forked child, which does not have the thread, functions throw a FailedPreconditionError.
@@ -42,7 +42,7 @@ class CROCHET_EXPORT BatchReader {
  private:
   class Queue;
 
-  const std::unique_ptr<ProcessBound<Queue>> queue_;
+  const std::unique_ptr<crochet::internal::ProcessBound<Queue>> queue_;
 };
 
-}  // namespace crochet::inline v0::libtorch
+}  // namespace crochet::inline v0::libtorch::internal

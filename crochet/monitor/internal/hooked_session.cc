@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/ranks/internal/run_agreement.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 namespace {
 
 // As flatten() and unflatten(), without a call for the usual request, which is one output.
@@ -194,7 +194,7 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
 }
 
 void HookedSession::call_before_savers(SessionRunContext& context) {
-  internal::SaveProposal proposal{context.save_request_, context.step_rejected_};
+  SaveProposal proposal{context.save_request_, context.step_rejected_};
   before_savers_(proposal);
   context.save_request_ = std::move(proposal.request);
   context.step_rejected_ = proposal.is_rejected;
@@ -204,7 +204,7 @@ void HookedSession::check_save_request() {
   if (warned_of_no_saver_) return;
   const auto is_saver = [](const HookHandle& hook) { return hook->place() == HookPlace::kSaver; };
   if (std::ranges::any_of(hooks_, is_saver)) return;
-  if (!internal::agreement_of(graph_)->is_chief()) return;  // The chief saves.
+  if (!agreement_of(graph_)->is_chief()) return;  // The chief saves.
   warned_of_no_saver_ = true;
   log_warning("a save was requested, but no hook of this run saves checkpoints");
 }
@@ -238,4 +238,4 @@ std::optional<int64_t> HookedSession::last_step() const {
   return smallest;
 }
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

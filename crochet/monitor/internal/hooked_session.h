@@ -13,7 +13,7 @@
 #include "crochet/monitor/internal/wrapped_session.h"
 #include "crochet/ranks/internal/save_proposal.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // Calls the hooks around each run and merges their requests with the caller's into
 // one run of the engine.
@@ -34,7 +34,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   void close() override { closed_ = true; }
   // Sets what is called in each run before the savers' after_run.
   // It may change what they do.
-  using BeforeSavers = std::function<void(internal::SaveProposal& proposal)>;
+  using BeforeSavers = std::function<void(SaveProposal& proposal)>;
   void set_before_savers(BeforeSavers call) { before_savers_ = std::move(call); }
   // What the hooks do in the background now: "saving step 200".
   std::string activity() const;
@@ -98,4 +98,4 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   RunMetadata run_metadata_;
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

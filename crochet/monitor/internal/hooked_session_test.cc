@@ -14,7 +14,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 using testing::ElementsAre;
@@ -480,4 +480,4 @@ TEST_F(HookedSessionTest, RejectsAHooksRequestOfAnotherGraph) {
 }
 
 }  // namespace
-}  // namespace crochet
+}  // namespace crochet::internal

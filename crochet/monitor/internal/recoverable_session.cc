@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr std::chrono::seconds kLongestWait(60);
@@ -25,7 +25,7 @@ RecoverableSession::RecoverableSession(Factory factory, RecoveryOptions options)
   try {
     inner_ = factory_();
   } catch (...) {
-    recover(internal::caught());
+    recover(caught());
   }
 }
 
@@ -89,7 +89,7 @@ void RecoverableSession::note_progress() {
 }
 
 void RecoverableSession::recover_or_rethrow() {
-  const std::exception_ptr error = internal::caught();
+  const std::exception_ptr error = caught();
   if (!is_preemption(error)) std::rethrow_exception(error);
   recover(error);
 }
@@ -125,7 +125,7 @@ void RecoverableSession::replace_session(std::exception_ptr error) {
       runs_ = 0;
       return;
     } catch (...) {
-      error = internal::caught();
+      error = caught();
     }
   }
 }
@@ -138,4 +138,4 @@ void RecoverableSession::wait_before_recovery(const std::exception_ptr& error) {
   if (!sleep_unless_signalled(clock_, wait)) std::rethrow_exception(error);
 }
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

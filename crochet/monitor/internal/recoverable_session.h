@@ -11,7 +11,7 @@
 #include "crochet/base/export.h"
 #include "crochet/monitor/internal/wrapped_session.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 struct RecoveryOptions {
   // How many times to recover without getting past the step that failed before the error is
@@ -91,4 +91,4 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   int64_t failed_step_ = -1;
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -15,7 +15,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 using std::chrono::seconds;
@@ -277,4 +277,4 @@ TEST_F(RecoverableSessionTest, EndsItsWaitWhenASignalArrives) {
 }
 
 }  // namespace
-}  // namespace crochet
+}  // namespace crochet::internal

@@ -10,7 +10,7 @@
 #include "crochet/session/run_metadata.h"
 #include "crochet/session/run_options.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // The interface that the wrappers of a session share: each adds one thing to run, should_stop
 // and close, and forwards the rest to the session inside it.
@@ -32,4 +32,4 @@ class CROCHET_EXPORT WrappedSession {
   virtual void close() = 0;
 };
 
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/listed.h"
-#include "crochet/base/log_lazily.h"
+#include "crochet/base/internal/listed.h"
+#include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/group/message_bytes.h"
+#include "crochet/group/internal/message_bytes.h"
 #include "crochet/session/global_step.h"
 
 namespace crochet::inline v0::internal {

@@ -9,12 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/log_lazily.h"
+#include "crochet/base/internal/log_lazily.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
-#include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/saver/failed_part.h"
+#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/saver/internal/failed_part.h"
 #include "crochet/io/path.h"
-#include "crochet/session/nested_names.h"
+#include "crochet/session/internal/nested_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {

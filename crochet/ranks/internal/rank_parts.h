@@ -13,8 +13,8 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
 #include "crochet/base/internal/process_owner.h"
-#include "crochet/checkpoint/saver/external_bundle.h"
-#include "crochet/checkpoint/saver/joint_save.h"
+#include "crochet/checkpoint/saver/internal/external_bundle.h"
+#include "crochet/checkpoint/saver/internal/joint_save.h"
 #include "crochet/io/directory.h"
 
 namespace crochet::inline v0::internal {

@@ -7,17 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/saver/joint_save.h"
+#include "crochet/checkpoint/saver/internal/joint_save.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/group/group.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/session/session.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 class BackgroundSaver;
-
-namespace internal {
 
 class GroupAgreement;
 
@@ -48,5 +46,4 @@ class RankSaves final : public JointSave {
 // Where a rank writes its part of a checkpoint, if the chief writes its own at `base`.
 std::string part_prefix(const std::string& base, int rank);
 
-}  // namespace internal
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

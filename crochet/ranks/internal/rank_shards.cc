@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/group/message_bytes.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/group/internal/message_bytes.h"
+#include "crochet/session/internal/rank_layout.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/tensor/slice_cover.h"
+#include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::internal {
 namespace {

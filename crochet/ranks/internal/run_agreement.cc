@@ -4,7 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/ranks/internal/group_agreement.h"
-#include "crochet/session/rank_layout.h"
+#include "crochet/session/internal/rank_layout.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
-#include "crochet/checkpoint/saver/joint_save.h"
+#include "crochet/checkpoint/saver/internal/joint_save.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/group/group.h"
 #include "crochet/ranks/internal/save_proposal.h"

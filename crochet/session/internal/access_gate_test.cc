@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/testing/wait_until.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet::internal {
 namespace {

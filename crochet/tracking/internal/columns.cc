@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/session/nested_names.h"
+#include "crochet/session/internal/nested_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -88,7 +88,7 @@ class CopyingVisitor final : public RowVisitor {
       return;
     }
     if (member.array != nullptr)
-      copies::copy_out(*member.array, {place.to, member.num_bytes});
+      copy_out(*member.array, {place.to, member.num_bytes});
     else
       std::memcpy(place.to, member.data, member.num_bytes);
     place.to += member.num_bytes;
@@ -117,9 +117,8 @@ class AssigningVisitor final : public RowVisitor {
     }
     const auto from = bytes_.subspan(row() * member.num_bytes, member.num_bytes);
     if (member.array != nullptr)
-      copies::fill_array(*member.array, [&](std::span<std::byte> elements) {
-        std::ranges::copy(from, elements.begin());
-      });
+      fill_array(*member.array,
+                 [&](std::span<std::byte> elements) { std::ranges::copy(from, elements.begin()); });
     else
       std::memcpy(member.data, from.data(), from.size());
   }

@@ -26,7 +26,7 @@ struct ElementMember {
   const Shape& shape;
   size_t num_bytes;
   void* data;
-  const copies::ArrayView* array = nullptr;  // Set if the numbers may have another order in memory.
+  const ArrayView* array = nullptr;  // Set if the numbers may have another order in memory.
 };
 
 // Receives the members of one element after another.

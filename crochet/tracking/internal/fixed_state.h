@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/session/held_generators.h"
-#include "crochet/session/naming_state.h"
+#include "crochet/session/internal/held_generators.h"
+#include "crochet/session/internal/naming_state.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0::internal {

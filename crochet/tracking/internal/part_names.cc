@@ -5,7 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "crochet/base/escape.h"
+#include "crochet/base/internal/escape.h"
 
 namespace crochet::inline v0::internal {
 namespace {

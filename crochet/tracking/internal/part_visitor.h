@@ -15,10 +15,10 @@
 #include "crochet/tracking/internal/columns.h"
 
 namespace crochet::inline v0 {
-
 class EpochOrder;
+}  // namespace crochet::inline v0
 
-namespace internal {
+namespace crochet::inline v0::internal {
 
 // Receives the parts of a value whose structure may change, each time that it is saved or restored.
 class CROCHET_EXPORT PartVisitor {
@@ -39,7 +39,7 @@ class CROCHET_EXPORT PartVisitor {
   virtual const StoredParts& layout() const { return stored(); }
 
   // `is_fixed`: it belongs to a container whose structure a restore must not change.
-  virtual void array(const std::string& name, copies::BorrowedArray array, bool is_fixed) = 0;
+  virtual void array(const std::string& name, BorrowedArray array, bool is_fixed) = 0;
   virtual void object(const std::string& name, std::shared_ptr<Saveable> object, bool is_fixed) = 0;
   // The elements of a sequence, in place of parts one by one: as many arrays as each has members.
   virtual void columns(const std::string& name, Columns columns, bool is_fixed) = 0;
@@ -67,5 +67,4 @@ class CROCHET_EXPORT PartVisitor {
   virtual void keep(std::shared_ptr<const void> object) = 0;
 };
 
-}  // namespace internal
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -11,10 +11,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/copies/checked_copies.h"
-#include "crochet/copies/graph_barriers.h"
-#include "crochet/copies/parallel_copier.h"
-#include "crochet/session/nested_names.h"
+#include "crochet/copies/internal/checked_copies.h"
+#include "crochet/copies/internal/graph_barriers.h"
+#include "crochet/copies/internal/parallel_copier.h"
+#include "crochet/session/internal/nested_names.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/tracking/epochs.h"
 #include "crochet/tracking/tracker.h"
@@ -49,17 +49,17 @@ class SavingVisitor final : public ListingVisitor {
  public:
   struct Array {
     std::string name;
-    copies::BorrowedArray array;
-    copies::ArrayView view;
+    BorrowedArray array;
+    ArrayView view;
   };
 
   using ListingVisitor::ListingVisitor;
 
   Purpose purpose() const override { return Purpose::kSave; }
   const StoredParts& stored() const override { return none_; }
-  void array(const std::string& name, copies::BorrowedArray array, bool) override {
+  void array(const std::string& name, BorrowedArray array, bool) override {
     add_name(name);
-    copies::ArrayView view = array.view();
+    ArrayView view = array.view();
     arrays_.push_back({name, std::move(array), std::move(view)});
   }
   void object(const std::string& name, std::shared_ptr<Saveable> object, bool) override {
@@ -109,7 +109,7 @@ class EpochsVisitor final : public ListingVisitor {
 
   Purpose purpose() const override { return Purpose::kSave; }
   const StoredParts& stored() const override { return none_; }
-  void array(const std::string&, copies::BorrowedArray, bool) override {}
+  void array(const std::string&, BorrowedArray, bool) override {}
   void object(const std::string&, std::shared_ptr<Saveable>, bool) override {}
   void columns(const std::string&, Columns, bool) override {}
   void epochs(const EpochOrder& epochs) override {
@@ -131,12 +131,12 @@ class PlanningVisitor final : public ListingVisitor {
   Purpose purpose() const override { return Purpose::kPlan; }
   const StoredParts& stored() const override { return stored_; }
   const StoredParts& layout() const override { return layout_; }
-  void array(const std::string& name, copies::BorrowedArray array, bool is_fixed) override {
+  void array(const std::string& name, BorrowedArray array, bool is_fixed) override {
     add_name(name);
-    const copies::ArrayView view = array.view();
+    const ArrayView view = array.view();
     parts_.push_back({.key = name,
                       .dtype = view.dtype,
-                      .shape = copies::possible_shape(array, view),
+                      .shape = possible_shape(array, view),
                       .present_shape = view.shape,
                       .is_key = num_keys_ > 0,
                       .wholes = wholes(),
@@ -253,20 +253,20 @@ class RestoringVisitor final : public ListingVisitor {
     values_.note_entries(name, changes);
   }
 
-  void array(const std::string& name, copies::BorrowedArray array, bool) override {
+  void array(const std::string& name, BorrowedArray array, bool) override {
     add_name(name);
     const StoredParts::Part* const found = values_.parts().find(name);
     if (found == nullptr) return check_may_lack(name);
     ++num_restored_;
     const StoredParts::Part part = *found;
     const std::string full = full_name(name);
-    const copies::ArrayView before = array.view();
-    check_fits(full, part, before.dtype, copies::possible_shape(array, before));
+    const ArrayView before = array.view();
+    check_fits(full, part, before.dtype, possible_shape(array, before));
     if (array.resize) array.resize(part.shape);
     read_part(name, [full, part, array = std::move(array)](PartValue& value) {
-      const copies::ArrayView view = array.view();
+      const ArrayView view = array.view();
       check_fits(full, part, view.dtype, view.shape);
-      copies::fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
+      fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
     });
   }
 
@@ -371,10 +371,10 @@ class RestoringVisitor final : public ListingVisitor {
 // The memory of copies, by name. That of names which are not used again is freed.
 class KeptMemory {
  public:
-  using Memory = std::map<std::string, copies::CopyMemory, std::less<>>;
+  using Memory = std::map<std::string, CopyMemory, std::less<>>;
   explicit KeptMemory(Memory former) : former_(std::move(former)) {}
 
-  copies::CopyMemory& of(const std::string& name) {
+  CopyMemory& of(const std::string& name) {
     auto kept = former_.extract(name);
     return kept.empty() ? used_[name] : used_.insert(std::move(kept)).position->second;
   }
@@ -442,25 +442,24 @@ CapturedState ProvidedState::copy(CopyTime when) const {
       throw AlreadyExistsError(
           fmt::format("an array and a value of an object have the name \"{}/{}\"", name_, name));
   };
-  const auto checks =
-      graph_.checks_snapshots() ? std::make_shared<copies::CheckedCopies>() : nullptr;
-  std::vector<copies::ParallelCopier::Copy> copies;
-  copies::GuardedArrays guarded;
+  const auto checks = graph_.checks_snapshots() ? std::make_shared<CheckedCopies>() : nullptr;
+  std::vector<ParallelCopier::Copy> copies;
+  GuardedArrays guarded;
   KeptMemory memory(exchange_memory({}));
   for (const auto& [name, array, view] : visitor.arrays()) {
     // Inline elements are in the object, so they are copied before it moves.
     if (view.num_bytes() <= Tensor::kInlineBytes) {
       Tensor copy(view.dtype, view.shape);
-      copies::copy_out(view, copy.writable_bytes());
+      copy_out(view, copy.writable_bytes());
       add(name, std::move(copy));
       continue;
     }
-    copies::CopyMemory::Lent lent = memory.of(name).lend(view.dtype, view.shape);
-    if (when == CopyTime::kInBackground && copies::is_guarded(array, view)) {
-      guarded[array.barrier].push_back(copies::guarded_array(array, view, lent.data, lent.tensor));
+    CopyMemory::Lent lent = memory.of(name).lend(view.dtype, view.shape);
+    if (when == CopyTime::kInBackground && is_guarded(array, view)) {
+      guarded[array.barrier].push_back(guarded_array(array, view, lent.data, lent.tensor));
       if (checks)
-        checks->expect(full_name(name_, name), view, lent.tensor,
-                       copies::CheckedCopies::Rule::kAnnounced);
+        checks->expect(internal::full_name(name_, name), view, lent.tensor,
+                       CheckedCopies::Rule::kAnnounced);
     } else {
       copies.push_back({view, lent.data});
     }

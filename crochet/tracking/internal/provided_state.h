@@ -12,16 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "crochet/copies/copy_memory.h"
+#include "crochet/copies/internal/copy_memory.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/session/held_generators.h"
+#include "crochet/session/internal/held_generators.h"
 #include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0 {
-
 class Tracker;
+}  // namespace crochet::inline v0
 
-namespace internal {
+namespace crochet::inline v0::internal {
 
 // The state of a value whose structure may change: its parts are listed at each save, and their
 // arrays copied by several threads to memory that is kept; at a restore they are made first.
@@ -54,7 +54,7 @@ class ProvidedState final : public PartedSaveable, public HoldableState {
 
   std::vector<StatePart> parts_for(const StoredParts& stored, const StoredParts& layout) const;
 
-  using Memory = std::map<std::string, copies::CopyMemory, std::less<>>;
+  using Memory = std::map<std::string, CopyMemory, std::less<>>;
   Memory exchange_memory(Memory memory) const;
 
   local::Graph& graph_;
@@ -67,5 +67,4 @@ class ProvidedState final : public PartedSaveable, public HoldableState {
   mutable Memory memory_;            // Of the arrays of the last save, by their names; or in use.
 };
 
-}  // namespace internal
-}  // namespace crochet::inline v0
+}  // namespace crochet::inline v0::internal

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/session/nested_names.h"
+#include "crochet/session/internal/nested_names.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {

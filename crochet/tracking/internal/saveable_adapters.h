@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
-#include "crochet/session/held_generators.h"
+#include "crochet/session/internal/held_generators.h"
 #include "crochet/session/saveable.h"
 #include "crochet/tracking/internal/distribution_state.h"
 #include "crochet/tracking/internal/generator_state.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/tensor/tensor.h"
@@ -20,7 +20,7 @@ constexpr double kStart = 1767225600;  // 2026-01-01T00:00:00Z
 
 void write_checkpoint(const std::string& prefix, int64_t step, double accuracy) {
   const auto s = static_cast<float>(step) / 1000;
-  BundleWriter writer(FileSystem::posix(), prefix);
+  internal::BundleWriter writer(FileSystem::posix(), prefix);
   writer.add("adam/w", Tensor::from<float>({0.01f * s, 0.02f * s, -0.01f * s, 0, 0, 0}, {2, 3}));
   writer.add("global_step", Tensor::scalar<int64_t>(step));
   writer.add("labels", Tensor::from({"zero", "one", "two"}));

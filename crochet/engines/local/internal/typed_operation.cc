@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/local/graph.h"
 
-namespace crochet::inline v0::local::typed {
+namespace crochet::inline v0::local::internal {
 namespace {
 
 size_t num_parameters(const OpInput& input) {
@@ -129,4 +129,4 @@ OperationOptions describe_operation(const crochet::Graph& graph, std::string nam
   return operation;
 }
 
-}  // namespace crochet::inline v0::local::typed
+}  // namespace crochet::inline v0::local::internal

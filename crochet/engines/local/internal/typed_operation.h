@@ -18,7 +18,7 @@
 
 // Makes an operation from a callable by the types of its parameters and its result. The
 // interface is Graph::op.
-namespace crochet::inline v0::local::typed {
+namespace crochet::inline v0::local::internal {
 
 template <typename R, typename C, typename... P>
 std::type_identity<R(P...)> signature(R (C::*)(P...));
@@ -114,4 +114,4 @@ OperationOptions typed_operation(const crochet::Graph& graph, std::string name,
   return operation;
 }
 
-}  // namespace crochet::inline v0::local::typed
+}  // namespace crochet::inline v0::local::internal

@@ -14,7 +14,7 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/session.h"
 
-namespace crochet::local {
+namespace crochet::local::internal {
 namespace {
 
 using testing::AllOf;
@@ -129,7 +129,7 @@ TEST_F(TypedOperationTest, TakesANumberOfInputsKnownAtRunTime) {
 // A number of inputs that can never be right does not compile.
 template <typename Callable>
 constexpr bool takes(size_t num_inputs, const Callable&) {
-  return typed::KernelOf<Callable>::takes(num_inputs);
+  return internal::KernelOf<Callable>::takes(num_inputs);
 }
 static_assert(takes(0, [] {}));
 static_assert(!takes(1, [] {}));
@@ -298,4 +298,4 @@ TEST_F(TypedOperationTest, GivesAValueAnotherName) {
 }
 
 }  // namespace
-}  // namespace crochet::local
+}  // namespace crochet::local::internal

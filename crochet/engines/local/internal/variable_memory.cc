@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "crochet/engines/local/spare_memory.h"
+#include "crochet/engines/local/internal/spare_memory.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::local::internal {
 
 VariableMemory::VariableMemory(const Tensor& initial, SpareMemory& spare)
     : spare_(spare), value_(initial) {
@@ -55,4 +55,4 @@ void VariableMemory::commit_copy() {
   spare_.give(std::exchange(next_, Tensor()));
 }
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::local::internal

@@ -5,7 +5,7 @@
 #include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::inline v0::local {
+namespace crochet::inline v0::local::internal {
 
 class SpareMemory;
 
@@ -50,4 +50,4 @@ class CROCHET_EXPORT VariableMemory {
   Tensor next_;  // Unset, or of the value's type and shape.
 };
 
-}  // namespace crochet::inline v0::local
+}  // namespace crochet::inline v0::local::internal

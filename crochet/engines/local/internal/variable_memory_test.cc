@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/engines/local/spare_memory.h"
+#include "crochet/engines/local/internal/spare_memory.h"
 
-namespace crochet::local {
+namespace crochet::local::internal {
 namespace {
 
 Tensor fives() { return Tensor::from<float>(std::vector<float>(100, 5)); }
@@ -95,4 +95,4 @@ TEST(VariableMemoryTest, HoldsScalarsAndStringsToo) {
 }
 
 }  // namespace
-}  // namespace crochet::local
+}  // namespace crochet::local::internal

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/builder/function_rules.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/definitions.h"
-#include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/graph_def_fields.h"
-#include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/builder/internal/function_rules.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/definitions.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
+#include "crochet/engines/tensorflow/internal/graph_def_fields.h"
+#include "crochet/engines/tensorflow/internal/status.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -3,9 +3,9 @@
 #include <unordered_set>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/builder/gradients.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/builder/internal/gradients.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::tensorflow {

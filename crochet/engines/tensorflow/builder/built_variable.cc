@@ -3,7 +3,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::tensorflow {

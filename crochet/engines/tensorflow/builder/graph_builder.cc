@@ -8,11 +8,11 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/engines/tensorflow/builder/function_rules.h"
-#include "crochet/engines/tensorflow/builder/operation_rules.h"
-#include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/operation_builder.h"
+#include "crochet/engines/tensorflow/builder/internal/function_rules.h"
+#include "crochet/engines/tensorflow/builder/internal/operation_rules.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/graph_def.h"
+#include "crochet/engines/tensorflow/internal/operation_builder.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/proto_reader.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -10,13 +10,13 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/absent_members.h"
-#include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/cluster_config.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
+#include "crochet/engines/tensorflow/internal/absent_members.h"
+#include "crochet/engines/tensorflow/internal/c_api.h"
+#include "crochet/engines/tensorflow/internal/session_options.h"
+#include "crochet/engines/tensorflow/internal/status.h"
 #include "crochet/engines/tensorflow/server.h"
-#include "crochet/engines/tensorflow/session_options.h"
-#include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 namespace {
@@ -74,7 +74,7 @@ struct RemoteClosing::State {
 
 RemoteClosing::RemoteClosing(TF_Session* session, const RemoteTarget& remote)
     : state_(std::make_shared<State>()), target_(remote.target), limit_(remote.limit) {
-  Thread("closing the session at " + target_, [session, state = state_] {
+  crochet::internal::Thread("closing the session at " + target_, [session, state = state_] {
     Status status;
     // Errors are ignored: the session may never have been created there.
     TF_CloseSession(session, status.get());

@@ -1,0 +1,38 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/internal/save_source.h"
+#include "crochet/checkpoint/saver/saver.h"
+
+namespace crochet::inline v0::internal {
+
+// What the library calls of a saver, and users do not: the private functions of these names.
+struct SaverAccess {
+  static SaveSource snapshot_for(const Saver& saver, Session& session, const std::string& prefix,
+                                 JointSave* others = nullptr) {
+    return saver.snapshot_for(session, prefix, others);
+  }
+  static SaveSource snapshot_of_part(const Saver& saver, Session& session,
+                                     const std::string& part_prefix) {
+    return saver.snapshot_of_part(session, part_prefix);
+  }
+  static void write(Saver& saver, const SaveSource& source, SavePromise& promise) {
+    saver.write(source, promise);
+  }
+  static std::string save_with(Saver& saver, JointSave* others, Session& session,
+                               const std::string& save_path, int64_t step) {
+    return saver.save_with(others, session, save_path, step);
+  }
+  static void refuse(Saver& saver, const std::string& prefix, std::string reason) {
+    saver.refuse(prefix, std::move(reason));
+  }
+  static void hold_unused(Saver& saver, bool held) { saver.hold_unused(held); }
+  static void set_unused_aside(Saver& saver) { saver.set_unused_aside(); }
+};
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,35 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "crochet/session/run_metadata.h"
+
+namespace crochet::inline v0::internal {
+
+struct ChromeTraceOptions {
+  // Arrows from each operation to those that use its values.
+  bool show_dataflow = true;
+  // A curve for each device: the bytes of the values that are still needed by operations; values
+  // that no operation of the run uses count until its end.
+  bool show_memory = false;
+};
+
+// A run in Chrome's trace event format, a JSON object that chrome://tracing and ui.perfetto.dev
+// open: devices are processes, and operations are complete ("X") events on their threads. Times
+// are in microseconds since the run began.
+std::string chrome_trace(const RunMetadata& run, const ChromeTraceOptions& options = {});
+
+// The bytes of TensorFlow's message RunMetadata for TensorBoard:
+//
+//   RunMetadata     := 1 step_stats:StepStats
+//   StepStats       := 1 dev_stats:DeviceStepStats, repeated
+//   DeviceStepStats := 1 device:string  2 node_stats:NodeExecStats, repeated
+//   NodeExecStats   := 1 node_name:string  2 all_start_micros  3 op_start_rel_micros
+//                      4 op_end_rel_micros  5 all_end_rel_micros:int64  6 memory:{2 total_bytes}
+//                      8 timeline_label:string  10 thread_id:uint32
+//                      13 all_start_nanos  14, 15, 16 as 3, 4, 5 in nanoseconds
+std::string encode_run_metadata(const RunMetadata& run);
+
+}  // namespace crochet::inline v0::internal

@@ -35,6 +35,10 @@ NAMES = {
     "torch_snapshot": "TorchSnapshot",
     "torch_save": "torch.save",
     "safetensors": "safetensors",
+    "adios2_async": "ADIOS2, BP5 with AsyncWrite",
+    "hdf5": "HDF5 by h5py",
+    "cereal": "cereal and rename",
+    "sqlite": "SQLite, synchronous=FULL",
 }
 PEERS = tuple(NAMES)[len(KINDS):]
 
@@ -99,7 +103,8 @@ class Bench:
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers",
                           f"{self.program}.py")
     try:
-      result = self._run([self._options.python, script, "--peer", name, *arguments], size,
+      result = self._run([self._options.python, script, "--peer", name, "--bin",
+                          self._options.bin, *arguments], size,
                          variables, FIRST_SAVES["peer"] + MEASURED_SAVES["peer"], self.peer_seconds)
       self._done.add(name)
       return result

@@ -6,17 +6,21 @@
 Trains a state of random floats by dense updates, saves it several times while training continues as
 far as the peer allows, restores it, and prints the costs as JSON: for each save how long the call
 blocked, how much longer the steps until the checkpoint was durable took than those around the save,
-when it was complete, and when it was durable. None of the peers syncs its files:
-a thread does that as soon as the save is complete; then it counts as durable.
+when it was complete, and when it was durable. Of the peers only SQLite syncs its files and their
+names itself: for the others a thread does that as soon as the save is complete; then it counts as
+durable.
 
   python bench/peers/checkpoint_save.py --peer torch_save [--bytes N] [--variables N] [--saves N]
 """
 
 import argparse
+import contextlib
+import ctypes
 import importlib.metadata
 import json
 import os
 import shutil
+import sqlite3
 import statistics
 import threading
 import time
@@ -54,11 +58,11 @@ class TensorFlowSaver:
 
   package = "tensorflow-cpu"
 
-  def __init__(self, arrays, directory):
+  def __init__(self, arrays, options):
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     tf1 = tf.compat.v1
     tf1.disable_v2_behavior()
-    self._path = os.path.join(directory, "model.ckpt")
+    self._path = os.path.join(options.dir, "model.ckpt")
     self._graph = tf.Graph()
     with self._graph.as_default():
       values = [tf1.placeholder(tf.float32, a.shape) for a in arrays]
@@ -95,9 +99,9 @@ class TensorFlowAsync:
 
   package = "tensorflow-cpu"
 
-  def __init__(self, arrays, directory):
+  def __init__(self, arrays, options):
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
-    self._path = os.path.join(directory, "model")
+    self._path = os.path.join(options.dir, "model")
     self._variables = [tf.Variable(a) for a in arrays]
     self._checkpoint = tf.train.Checkpoint(v=self._variables)
     self._options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
@@ -129,11 +133,11 @@ class OrbaxAsync:
 
   package = "orbax-checkpoint"
 
-  def __init__(self, arrays, directory):
+  def __init__(self, arrays, options):
     import jax  # pylint: disable=import-outside-toplevel
     import orbax.checkpoint as ocp  # pylint: disable=import-outside-toplevel
     self._jax, self._ocp = jax, ocp
-    self._directory = os.path.abspath(directory)
+    self._directory = os.path.abspath(options.dir)
     self._state = {f"v{i}": jax.device_put(a) for i, a in enumerate(arrays)}
     self._train = jax.jit(lambda state: jax.tree.map(lambda x: x * 0.999 + 0.001, state))
     self._checkpointer = ocp.AsyncCheckpointer(self._handler())
@@ -184,9 +188,9 @@ class OrbaxPlain(OrbaxAsync):
 class TorchTraining:
   """Tensors of PyTorch without any saves; see torch_savers."""
 
-  def __init__(self, arrays, directory):
+  def __init__(self, arrays, options):
     import torch  # pylint: disable=import-outside-toplevel
-    self.directory = directory
+    self.directory = options.dir
     self._state = {f"v{i}": torch.from_numpy(a) for i, a in enumerate(arrays)}
 
   def step(self):
@@ -204,12 +208,165 @@ class TorchTraining:
       value.copy_(loaded[name])
 
 
+class NumpyTraining:
+  """Arrays of NumPy without any saves; a save is one file."""
+
+  def __init__(self, arrays, options):
+    self._arrays, self._directory = arrays, options.dir
+
+  def step(self):
+    for array in self._arrays:
+      array *= 0.999
+      array += 0.001
+
+  def place(self, number):
+    return os.path.join(self._directory, f"step-{number}")
+
+  def is_complete(self, place):
+    return os.path.exists(place)
+
+  def files(self, place):
+    return [place]
+
+
+class Adios(NumpyTraining):
+  """The BP5 engine of ADIOS2: EndStep copies the arrays and returns, and a thread writes the copy."""
+
+  package = "adios2"
+
+  def __init__(self, arrays, options):
+    super().__init__(arrays, options)
+    import adios2.bindings as adios2  # pylint: disable=import-outside-toplevel
+    self._adios2, self._adios = adios2, adios2.ADIOS()
+    self._io = self._adios.DeclareIO("write")
+    self._io.SetEngine("BP5")
+    # Without the least and the greatest value of each array, which take as long as the copy.
+    self._io.SetParameters({"AsyncWrite": "On", "StatsLevel": "0"})
+    self._variables = [self._io.DefineVariable(f"v{i}", a, list(a.shape), [0], list(a.shape), True)
+                       for i, a in enumerate(arrays)]
+
+  def save(self, number):
+    place = self.place(number) + ".bp"
+    self._engine = self._io.Open(place, self._adios2.Mode.Write)
+    self._engine.BeginStep()
+    for variable, array in zip(self._variables, self._arrays):
+      self._engine.Put(variable, array, self._adios2.Mode.Deferred)
+    self._engine.EndStep()
+    return place
+
+  def is_complete(self, place):
+    """Close would stop training while it waits for the data, since it keeps Python's lock."""
+    data = os.path.join(place, "data.0")
+    if not os.path.exists(data) or os.path.getsize(data) < sum(a.nbytes for a in self._arrays):
+      return False
+    self._engine.Close()  # Writes the index.
+    return True
+
+  def files(self, place):
+    return [os.path.join(place, f) for f in os.listdir(place)]
+
+  def restore(self, place):
+    io = self._adios.DeclareIO("read")
+    engine = io.Open(place, self._adios2.Mode.ReadRandomAccess)
+    for i, array in enumerate(self._arrays):
+      engine.Get(io.InquireVariable(f"v{i}"), array, self._adios2.Mode.Deferred)
+    engine.PerformGets()
+    engine.Close()
+
+
+class Hdf5(NumpyTraining):
+  """A file of contiguous datasets, which gets its name once it is complete."""
+
+  package = "h5py"
+
+  def __init__(self, arrays, options):
+    super().__init__(arrays, options)
+    import h5py  # pylint: disable=import-outside-toplevel
+    self._h5py = h5py
+
+  def save(self, number):
+    place = self.place(number)
+    with self._h5py.File(place + ".tmp", "w") as file:
+      for i, array in enumerate(self._arrays):
+        file.create_dataset(f"v{i}", data=array)
+    os.rename(place + ".tmp", place)
+    return place
+
+  def restore(self, place):
+    with self._h5py.File(place, "r") as file:
+      for i, array in enumerate(self._arrays):
+        file[f"v{i}"].read_direct(array)
+
+
+class Sqlite(NumpyTraining):
+  """A database for each save, written by one transaction, whose commit makes it durable."""
+
+  version = sqlite3.sqlite_version
+  syncs_itself = True
+  part = 16 << 20  # Elements of an array in one BLOB, which SQLite limits to 10^9 bytes.
+
+  def _parts(self):
+    for i, array in enumerate(self._arrays):
+      for start in range(0, array.size, self.part):
+        yield i, start, array[start:start + self.part]
+
+  def save(self, number):
+    place = self.place(number)
+    with contextlib.closing(sqlite3.connect(place, isolation_level=None)) as database:
+      database.execute("PRAGMA page_size = 65536")
+      # Synced when it is truncated; SQLite would not sync the directory after removing it.
+      database.execute("PRAGMA journal_mode = TRUNCATE")
+      database.execute("PRAGMA synchronous = FULL")
+      database.execute("BEGIN")
+      database.execute("CREATE TABLE state (id INTEGER PRIMARY KEY, variable, start, part)")
+      database.executemany("INSERT INTO state (variable, start, part) VALUES (?, ?, ?)", self._parts())
+      database.execute("COMMIT")
+    return place
+
+  def restore(self, place):
+    with contextlib.closing(sqlite3.connect(place)) as database:
+      for row, i, start in database.execute("SELECT id, variable, start FROM state").fetchall():
+        with database.blobopen("state", "part", row, readonly=True) as blob:
+          part = np.frombuffer(blob.read(), np.float32)
+        self._arrays[i][start:start + part.size] = part
+
+
+class Cereal(NumpyTraining):
+  """cereal_save.cc: a training in C++, called from here."""
+
+  def __init__(self, arrays, options):
+    super().__init__(arrays, options)
+    self._library = ctypes.CDLL(os.path.abspath(os.path.join(options.bin, "libcereal_save.so")))
+    for function in (self._library.version, self._library.save, self._library.restore):
+      function.restype = ctypes.c_char_p
+    self.version = self._library.version().decode()
+    while arrays:
+      array = arrays.pop(0)
+      self._library.add(array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.size))
+
+  def step(self):
+    self._library.step()
+
+  def save(self, number):
+    place = self.place(number)
+    self._call("save", place)
+    return place
+
+  def restore(self, place):
+    self._call("restore", place)
+
+  def _call(self, name, place):
+    error = getattr(self._library, name)(place.encode())
+    if error:
+      raise OSError(f"{place}: {name}: {error.decode()}")
+
+
 def torch_training(saver):
   """Makes a training whose state a class of torch_savers saves."""
 
-  def make(arrays, directory):
+  def make(arrays, options):
     import torch_savers  # pylint: disable=import-outside-toplevel
-    return type(saver, (getattr(torch_savers, saver), TorchTraining), {})(arrays, directory)
+    return type(saver, (getattr(torch_savers, saver), TorchTraining), {})(arrays, options)
 
   return make
 
@@ -226,6 +383,10 @@ PEERS = {
     "torch_snapshot": torch_training("TorchSnapshot"),
     "torch_save": torch_training("TorchSave"),
     "safetensors": torch_training("Safetensors"),
+    "adios2_async": Adios,
+    "hdf5": Hdf5,
+    "cereal": Cereal,
+    "sqlite": Sqlite,
 }
 
 
@@ -265,7 +426,7 @@ class Save:
     while not peer.is_complete(self.place):
       time.sleep(0.001)
     self.completed = time.perf_counter() - self.trigger
-    files = peer.files(self.place)
+    files = [] if hasattr(peer, "syncs_itself") else peer.files(self.place)
     for path in files + sorted({os.path.dirname(f) for f in files}):
       sync(path)
     self.durable = time.perf_counter() - self.trigger
@@ -337,7 +498,7 @@ def measure(options, make_peer):
     peer.close()
   return {
       "name": options.peer,
-      "version": importlib.metadata.version(peer.package),
+      "version": getattr(peer, "version", None) or importlib.metadata.version(peer.package),
       "bytes": options.bytes,
       "variables": options.variables,
       "step_s": statistics.median(
@@ -354,6 +515,7 @@ def make_parser(description, peers):
   parser = argparse.ArgumentParser(description=description)
   parser.add_argument("--peer", choices=peers, required=True)
   parser.add_argument("--dir", default="checkpoint_save_peer", help="is emptied")
+  parser.add_argument("--bin", default="build/release/bench", help="the folder of libcereal_save.so")
   parser.add_argument("--bytes", type=int, default=1 << 30)
   parser.add_argument("--variables", type=int, default=64)
   parser.add_argument("--llama", action="store_true", help="the variables of MLPerf Storage's 8B model")
@@ -365,7 +527,7 @@ def make_parser(description, peers):
 def main():
   options = make_parser(__doc__, PEERS).parse_args()
   print(json.dumps(measure(
-      options, lambda: PEERS[options.peer](random_arrays(options), options.dir))))
+      options, lambda: PEERS[options.peer](random_arrays(options), options))))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 
 #include <liburing.h>
 
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 constexpr size_t kBareBlockBytes = size_t{1} << 20;
 
@@ -62,7 +62,7 @@ inline uint32_t write_bare(const std::string& path, std::span<const std::byte> b
                           kBareBlockBytes, offset);
     check(::io_uring_submit(&out.ring) == 1, "io_uring_submit");
     ++in_flight;
-    checksum = crochet::extend_crc32c(checksum, bytes.subspan(offset, kBareBlockBytes));
+    checksum = crochet::internal::extend_crc32c(checksum, bytes.subspan(offset, kBareBlockBytes));
   }
   while (in_flight > 0) wait_for_one();
   check(::fdatasync(out.file) == 0, "fdatasync");

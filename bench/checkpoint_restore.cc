@@ -84,7 +84,7 @@ nlohmann::json measure(const Options& options) {
   const std::string prefix = saver.save(*session, options.dir + "/model.ckpt", 1);
   std::vector<std::string> data;
   for (int shard = 0; shard < options.shards; ++shard)
-    data.push_back(data_filename(prefix, shard, options.shards));
+    data.push_back(internal::data_filename(prefix, shard, options.shards));
   const auto restore = [&] { saver.restore(*session, prefix); };
   const auto drop = [&] { std::ranges::for_each(data, drop_file_from_page_cache); };
   std::vector<double> cold;

@@ -39,7 +39,7 @@
 
 #include "bare_writes_hook.h"
 #include "crochet/crochet.h"
-#include "crochet/libtorch/track_all.h"
+#include "crochet/libtorch/track.h"
 #include "random_arrays.h"
 #include "save_timeline.h"
 #include "saving_hook.h"

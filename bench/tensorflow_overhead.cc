@@ -34,9 +34,8 @@
 
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
-#include <crochet/engines/tensorflow/callers_thread_config.h>
 #include <crochet/engines/tensorflow/graph.h>
-#include <crochet/engines/tensorflow/single_threaded_config.h>
+#include <crochet/engines/tensorflow/session.h>
 #include <crochet/testing/memory_file_system.h>
 #include <nlohmann/json.hpp>
 #include <tensorflow/c/c_api.h>

@@ -20,7 +20,7 @@
 
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/parameter.h"
-#include "crochet/tensor/to_tensor.h"
+#include "crochet/tensor/tensor.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0 {

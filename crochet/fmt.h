@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/loop/run_report.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 template <>
 struct fmt::formatter<crochet::RunReport> : fmt::formatter<std::string> {

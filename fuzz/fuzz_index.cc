@@ -8,7 +8,7 @@
 
 #include "crochet/checkpoint/bundle/internal/coding.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "fuzz_target.h"
 
 using namespace crochet;
@@ -35,7 +35,7 @@ void sign_block(std::string& table, uint64_t offset, uint64_t size) {
       table.size() - offset - size < kTrailerBytes)
     return;
   const std::string_view signed_bytes = std::string_view(table).substr(offset, size + 1);
-  const uint32_t crc = mask_crc32c(crc32c(signed_bytes));
+  const uint32_t crc = internal::mask_crc32c(internal::crc32c(signed_bytes));
   for (size_t i = 0; i < sizeof(crc); ++i)
     table[offset + size + 1 + i] = static_cast<char>(crc >> (8 * i));
 }

@@ -10,7 +10,7 @@ using namespace crochet;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   MemoryFileSystem files;
-  put_file(files, sidecar_filename("/fuzz"), as_text(data, size));
+  put_file(files, internal::sidecar_filename("/fuzz"), as_text(data, size));
   return expect_typed_errors([&] {
     const auto sidecar = read_sidecar(files, "/fuzz");
     if (!sidecar) return;

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/layout/internal/slice_key.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
-#include "crochet/summary/record_file.h"
+#include "crochet/summary/internal/record_file.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "tests/support/raw_bundle.h"
 #include "tests/support/raw_torch.h"
@@ -172,8 +172,8 @@ std::map<std::string, std::string> events() {
     nested_message = '\x2a' + length + nested_message;
   }
   std::string record, long_record;
-  append_record(record, nested_message);
-  append_record(long_record, std::string(kDepth, '\0'));
+  internal::append_record(record, nested_message);
+  internal::append_record(long_record, std::string(kDepth, '\0'));
   return {{"nested-summary", record}, {"zeros", long_record}};
 }
 

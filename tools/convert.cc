@@ -17,11 +17,11 @@
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "tools/command.h"
 #include "tools/fill.h"
 #include "tools/inspection.h"
@@ -168,8 +168,9 @@ struct Target {
 
 // The path by which a user may name it.
 std::string path_of(const Target& target) {
-  return target.format == CheckpointFormat::kSafetensors ? safetensors_filename(target.prefix)
-                                                         : target.prefix;
+  return target.format == CheckpointFormat::kSafetensors
+             ? internal::safetensors_filename(target.prefix)
+             : target.prefix;
 }
 
 bool remove_suffix(std::string_view& text, std::string_view suffix) {
@@ -201,7 +202,7 @@ Target target_of(const ConvertOptions& options) {
 
 void check_target(FileSystem& files, const CheckpointReader& source, const Target& target,
                   bool force) {
-  const std::string own_file = safetensors_filename(target.prefix);
+  const std::string own_file = internal::safetensors_filename(target.prefix);
   const bool same_prefix = source.prefix() == target.prefix || source.prefix() == own_file;
   if (same_prefix && source.format() == target.format)
     throw InvalidArgumentError(
@@ -212,7 +213,7 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
         "{}: the source has this name, and readers prefer a tensor bundle", target.prefix));
   const auto there = same_prefix ? std::nullopt : internal::format_of(files, target.prefix);
   const std::string path =
-      there ? find_index(files, target.prefix).value_or(target.prefix) : own_file;
+      there ? internal::find_index(files, target.prefix).value_or(target.prefix) : own_file;
   if (!force && files.exists(path) && (there || target.format == CheckpointFormat::kSafetensors))
     throw AlreadyExistsError(fmt::format("{}: exists; --force replaces it", path));
 }

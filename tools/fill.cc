@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
 #include "crochet/tensor/internal/convert.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "tools/renaming.h"
 
 namespace crochet::tool {

@@ -10,7 +10,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/internal/listed.h"
 #include "crochet/checkpoint/bundle/internal/bundle_index.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/layout/internal/open_files.h"
@@ -24,7 +24,8 @@ namespace {
 // Data files must be at least as long as the entries of the index require.
 void check_data_files(FileSystem& files, const std::string& prefix,
                       std::vector<Problem>& problems) {
-  const internal::BundleIndex index = internal::read_bundle_index(files, index_filename(prefix));
+  const internal::BundleIndex index =
+      internal::read_bundle_index(files, internal::index_filename(prefix));
   std::map<int, uint64_t> ends;
   for (const auto& [name, entry] : index.entries)
     if (entry.slices.empty()) {
@@ -32,12 +33,12 @@ void check_data_files(FileSystem& files, const std::string& prefix,
       end = std::max(end, static_cast<uint64_t>(entry.offset) + static_cast<uint64_t>(entry.size));
     }
   for (const auto& [shard, end] : ends) {
-    const std::string path = data_filename(prefix, shard, index.header.num_shards);
+    const std::string path = internal::data_filename(prefix, shard, index.header.num_shards);
     const uint64_t size = files.exists(path) ? files.file_size(path) : 0;
     if (!files.exists(path))
       problems.push_back(
-          {Verdict::kIncomplete,
-           fmt::format("{}: there is no such file, {} needs it", path, index_filename(prefix))});
+          {Verdict::kIncomplete, fmt::format("{}: there is no such file, {} needs it", path,
+                                             internal::index_filename(prefix))});
     else if (size < end)
       problems.push_back({Verdict::kDamaged, fmt::format("{}: found {} bytes, expected at least {}",
                                                          path, size, end)});
@@ -49,7 +50,8 @@ void check_sidecar(FileSystem& files, const internal::FoundCheckpoint& checkpoin
   if (!checkpoint.sidecar) return;
   const uint32_t expected = checkpoint.sidecar->index_crc32c;
   if (expected != 0) {
-    const std::string path = find_index(files, checkpoint.prefix).value_or(checkpoint.prefix);
+    const std::string path =
+        internal::find_index(files, checkpoint.prefix).value_or(checkpoint.prefix);
     const uint32_t crc = internal::crc32c_of_index_file(files, path);
     if (crc != expected)
       problems.push_back(

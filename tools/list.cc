@@ -8,7 +8,7 @@
 
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/number.h"

@@ -11,8 +11,8 @@
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/io/directory_lock.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "tools/command.h"
 #include "tools/text.h"
 
@@ -38,8 +38,8 @@ struct PinOptions {
 };
 
 void set_one_pinned(FileSystem& files, const std::string& prefix, bool pinned, bool no_lock) {
-  std::optional<DirectoryLock> unlocked;
-  if (no_lock) unlocked.emplace(files, directory_of(prefix), DirectoryLock::Kind::kNone);
+  std::optional<internal::DirectoryLock> unlocked;
+  if (no_lock) unlocked.emplace(files, directory_of(prefix), internal::DirectoryLock::Kind::kNone);
   set_pinned(files, prefix, pinned);
 }
 

@@ -8,7 +8,7 @@
 
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "tools/command.h"
 #include "tools/name_filter.h"
 #include "tools/rehearsed_program.h"

@@ -13,11 +13,9 @@
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/directory.h"
-#include "crochet/io/directory_lock.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/text.h"
@@ -252,10 +250,11 @@ int repair(const Context& context, const RepairOptions& options) {
   FileSystem& files = context.files();
   const auto directory = internal::directory_of_checkpoints(files, options.path);
   if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
-  std::optional<DirectoryLock> lock;
+  std::optional<internal::DirectoryLock> lock;
   if (!options.dry_run)
     lock.emplace(files, *directory,
-                 options.no_lock ? DirectoryLock::Kind::kNone : DirectoryLock::Kind::kFile);
+                 options.no_lock ? internal::DirectoryLock::Kind::kNone
+                                 : internal::DirectoryLock::Kind::kFile);
   auto opened = internal::CheckpointDirectory::find(files, *directory);
   if (!opened) throw NotFoundError(fmt::format("{}: no such directory", *directory));
   Outcome outcome = examine(files, opened->files(), *directory, options);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::tool {
 

@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/stored_values.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "tools/text.h"
 
 namespace crochet::tool {
@@ -19,7 +19,7 @@ namespace {
 
 bool is_data(const std::string& path) {
   const auto file = internal::parse_checkpoint_filename(base_name(path));
-  return file && file->part == internal::CheckpointPart::kData;
+  return file && file->role == internal::FileRole::kData;
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ class SharedFilesTest : public testing::Test {
   ToolRun run(const std::vector<std::string>& arguments) { return tool::run(files_, arguments); }
   // A write gives a name a copy of its own: the other gets the damaged one, too.
   void damage_shared_file() {
-    const std::string damaged = data_filename(prefix(3), 0, 1);
-    const std::string other = data_filename(prefix(4), 1, 2);
+    const std::string damaged = internal::data_filename(prefix(3), 0, 1);
+    const std::string other = internal::data_filename(prefix(4), 1, 2);
     damage(files_, damaged, kLarge);
     files_.remove(other);
     files_.link(damaged, other);
@@ -126,8 +126,8 @@ TEST_F(SharedFilesTest, RepairSetsAllOfThemAside) {
   EXPECT_THAT(list_checkpoints(files_, "run", "m"), ElementsAre("run/m-1", "run/m-2"));
   EXPECT_EQ(run({"verify", "run"}).code, kSuccess);
   // Files set aside keep their bytes.
-  EXPECT_TRUE(files_.exists(data_filename(prefix(4), 1, 2) + ".damaged"));
-  EXPECT_TRUE(files_.exists(data_filename(prefix(3), 0, 1) + ".damaged"));
+  EXPECT_TRUE(files_.exists(internal::data_filename(prefix(4), 1, 2) + ".damaged"));
+  EXPECT_TRUE(files_.exists(internal::data_filename(prefix(3), 0, 1) + ".damaged"));
 }
 
 TEST_F(SharedFilesTest, ConvertWritesAWholeCheckpoint) {

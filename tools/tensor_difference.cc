@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/name_filter.h"

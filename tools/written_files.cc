@@ -18,7 +18,7 @@ constexpr std::string_view kCurves = "metrics.jsonl";
 
 bool is_index(std::string_view name) {
   const auto parsed = internal::parse_checkpoint_filename(name);
-  return parsed && parsed->part == internal::CheckpointPart::kIndex &&
+  return parsed && parsed->role == internal::FileRole::kIndex &&
          internal::step_of_prefix(parsed->base);
 }
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <stop_token>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0 {
 

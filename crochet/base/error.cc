@@ -8,7 +8,7 @@
 
 #include <cxxabi.h>
 
-#include "crochet/base/class_name.h"
+#include "crochet/base/internal/class_name.h"
 #include "crochet/base/internal/escape.h"
 
 namespace crochet::inline v0 {
@@ -105,7 +105,7 @@ std::string describe(const std::exception_ptr& error) {
     return e.what();
   } catch (...) {
     const std::type_info* const type = abi::__cxa_current_exception_type();
-    return type == nullptr ? "an exception of unknown type" : class_name(*type);
+    return type == nullptr ? "an exception of unknown type" : internal::class_name(*type);
   }
 }
 

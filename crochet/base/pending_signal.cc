@@ -50,11 +50,11 @@ void set_pending_signal(int signal) noexcept {
   the_pending_signal.store(signal);
 }
 
-bool internal::note_signal(int signal) noexcept {
-  return note_signal_at(signal, nanoseconds_now());
+bool internal::record_signal(int signal) noexcept {
+  return record_signal_at(signal, nanoseconds_now());
 }
 
-bool internal::note_signal_at(int signal, int64_t nanoseconds) noexcept {
+bool internal::record_signal_at(int signal, int64_t nanoseconds) noexcept {
   if (pending_signal() == 0) {
     begin_request(signal, nanoseconds);
     the_pending_signal.store(signal);

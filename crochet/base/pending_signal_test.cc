@@ -43,26 +43,26 @@ TEST_F(PendingSignalTest, CutsLongWorkShort) {
 constexpr int64_t kSecond = 1'000'000'000;
 
 TEST_F(PendingSignalTest, SeveralSignalsWithinASecondAreOneRequest) {
-  EXPECT_FALSE(internal::note_signal_at(SIGUSR1, 0));
+  EXPECT_FALSE(internal::record_signal_at(SIGUSR1, 0));
   for (const int signal : {SIGTERM, SIGINT, SIGINT, SIGTERM, SIGTERM})
-    EXPECT_FALSE(internal::note_signal_at(signal, kSecond));
+    EXPECT_FALSE(internal::record_signal_at(signal, kSecond));
   EXPECT_EQ(pending_signal(), SIGUSR1);
 }
 
 TEST_F(PendingSignalTest, APersonEndsTheProcessByAskingAgain) {
-  EXPECT_FALSE(internal::note_signal_at(SIGINT, 0));
-  EXPECT_FALSE(internal::note_signal_at(SIGINT, kSecond));
-  EXPECT_TRUE(internal::note_signal_at(SIGINT, kSecond + 1));
+  EXPECT_FALSE(internal::record_signal_at(SIGINT, 0));
+  EXPECT_FALSE(internal::record_signal_at(SIGINT, kSecond));
+  EXPECT_TRUE(internal::record_signal_at(SIGINT, kSecond + 1));
 }
 
 TEST_F(PendingSignalTest, AProgramEndsTheProcessByTheThirdRequest) {
-  EXPECT_FALSE(internal::note_signal_at(SIGUSR1, 0));
-  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 2 * kSecond));
-  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 3 * kSecond));  // Part of the second.
-  EXPECT_TRUE(internal::note_signal_at(SIGTERM, 4 * kSecond));
+  EXPECT_FALSE(internal::record_signal_at(SIGUSR1, 0));
+  EXPECT_FALSE(internal::record_signal_at(SIGTERM, 2 * kSecond));
+  EXPECT_FALSE(internal::record_signal_at(SIGTERM, 3 * kSecond));  // Part of the second.
+  EXPECT_TRUE(internal::record_signal_at(SIGTERM, 4 * kSecond));
   set_pending_signal(0);  // A new request begins to count again.
-  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 9 * kSecond));
-  EXPECT_FALSE(internal::note_signal_at(SIGTERM, 19 * kSecond));
+  EXPECT_FALSE(internal::record_signal_at(SIGTERM, 9 * kSecond));
+  EXPECT_FALSE(internal::record_signal_at(SIGTERM, 19 * kSecond));
 }
 
 TEST_F(PendingSignalTest, HasAName) {

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/copies/write_barrier.h"
-
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/copies/internal/barrier_state.h"
 

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/group/group_environment.h"
-
 #include <charconv>
 #include <cstdlib>
 #include <initializer_list>
@@ -12,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/escape.h"
+#include "crochet/group/join.h"
 
 namespace crochet::inline v0 {
 namespace {

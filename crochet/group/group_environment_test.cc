@@ -1,13 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/group/group_environment.h"
-
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/group/join.h"
 
 namespace crochet {
 namespace {

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/group/wait_limit.h"
-
 #include <algorithm>
+
+#include "crochet/group/group.h"
 
 namespace crochet::inline v0 {
 namespace {

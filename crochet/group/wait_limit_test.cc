@@ -1,9 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/group/wait_limit.h"
-
 #include <gtest/gtest.h>
 
+#include "crochet/group/group.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet {

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/hooks/async_checkpoint_saver_hook.h"
-
 #include <latch>
 #include <thread>
 
@@ -12,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"

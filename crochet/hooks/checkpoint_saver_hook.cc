@@ -64,7 +64,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
 
 const SaveStatistics& CheckpointSaverHook::statistics() const { return saves_->statistics(); }
 
-void CheckpointSaverHook::note_changed_state() { saves_->forget_last_step(); }
+void CheckpointSaverHook::record_changed_state() { saves_->forget_last_step(); }
 
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
   saves_->wait_for_earlier();

@@ -2,22 +2,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
-#include "crochet/checkpoint/saver/save_statistics.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/hooks/checkpoint_saver_listener.h"
-#include "crochet/hooks/saving_options.h"
+#include "crochet/checkpoint/saver/saver_options.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_run_hook.h"
+#include "crochet/session/session.h"
 #include "crochet/summary/summary_writer.h"
 
 namespace crochet::inline v0 {
+
+// How a run saves, whatever it saves and whenever.
+struct SavingOptions {
+  // Metrics of evaluations, for SaverOptions::keep_best: recorded with the checkpoint of the step
+  // that they belong to, even if they arrive later. A value of the graph or loop that keep_best
+  // names needs no source.
+  std::vector<MetricSource> metrics = {};
+  // What to do with a save that is due while another one is being written, and with one that fails.
+  // CheckpointSaverHook's saves never overlap, and it throws errors.
+  SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
+  SaveErrorPolicy on_error = SaveErrorPolicy::kContinue;
+  // The most seconds the run may take for its last saves, from the signal that ends it, or else
+  // from its end; choose less than the grace period after SIGTERM. The last save is started only if
+  // it is expected to finish in time. If they take longer, the run throws a DeadlineExceededError
+  // that names what is unsaved (see AsyncCheckpointSaverHook). Unset: no limit.
+  std::optional<double> deadline_secs = {};
+  // Whether to lock the directories that checkpoints are written to, so that a second run in one of
+  // them is an error. false only for a file system that has no locks: then nothing else may write
+  // there.
+  bool lock_directory = true;
+};
+
+namespace internal {
+
+// Throws: InvalidArgumentError, which names the option by `path`, for a negative deadline, and as
+// check_metrics().
+CROCHET_EXPORT void check_options(const SavingOptions& options, const std::string& path);
+
+}  // namespace internal
+
+// Called around each save of a checkpoint hook, with the saved step, on the training thread.
+// Derive from it and override what you need.
+class CROCHET_EXPORT CheckpointSaverListener {
+ public:
+  virtual ~CheckpointSaverListener() = default;
+
+  virtual void begin() {}
+  // Called before the snapshot is taken.
+  virtual void before_save(Session& /*session*/, int64_t /*step*/) {}
+  // Called once the checkpoint is published: at once by CheckpointSaverHook, before the next run by
+  // AsyncCheckpointSaverHook. True asks to stop training. Not called for a save that failed.
+  virtual bool after_save(Session& /*session*/, int64_t /*step*/) { return false; }
+  // Called at the clean end, after the last save, with the last step.
+  virtual void end(Session& /*session*/, int64_t /*step*/) {}
+};
 
 namespace internal {
 class CheckpointMetrics;
@@ -27,7 +76,7 @@ class RunAgreement;
 }  // namespace internal
 
 // Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
-// saver is the graph's (registered_saver.h), or else one with default options.
+// saver is the graph's (see register_saver()), or else one with default options.
 struct CheckpointSaverHookOptions {
   std::string checkpoint_dir = {};
   std::optional<int64_t> save_steps = {};
@@ -95,7 +144,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   const SaveStatistics& statistics() const;
   // For programs that change their state between two steps: the end saves it again, though the last
   // step is saved.
-  void note_changed_state();
+  void record_changed_state();
 
  protected:
   enum class Writing { kWaits, kInBackground };
@@ -127,6 +176,38 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<const internal::RunAgreement> agreement_;
   std::unique_ptr<internal::CheckpointMetrics> metrics_;
   std::unique_ptr<internal::RunSaves> saves_;
+};
+
+// Saves checkpoints as CheckpointSaverHook does, but without stopping training: a snapshot of the
+// state is taken between two steps and written by another thread.
+//
+// The checkpoint of step n holds the state of the variables, objects and hooks after
+// exactly n steps, whatever training does meanwhile. A save that fails is retried, logged
+// and counted, and training continues (with saving.on_error = kStop the next run throws the error);
+// if the last due save fails, end() throws its error. A save that is due while another is running
+// waits for it, so none is lost, unless `saving.overlap` chooses otherwise; the last one is never
+// skipped.
+//
+// With saving.deadline_secs = T, a run ends within T seconds of the signal that asked it to end, or
+// else of the start of its end. The running save is finished; the last one is started only if it is
+// expected, from the time earlier ones took, to finish as well. A save that is due after the signal
+// is left to the end. If something is unsaved when time is up, end() throws a
+// DeadlineExceededError that names it and the last published checkpoint. The writing thread then
+// continues, with the snapshot and the directory's lock, for as long as the process lives; it uses
+// only the file system and the clock.
+//
+// Listeners are called on the training thread, after_save before the next run; they can stop
+// training.
+class CROCHET_EXPORT AsyncCheckpointSaverHook final : public CheckpointSaverHook {
+ public:
+  explicit AsyncCheckpointSaverHook(CheckpointSaverHookOptions options)  // Misspelt? Name the type.
+      : CheckpointSaverHook(std::move(options), Writing::kInBackground) {}
+
+  int64_t num_saved() const { return statistics().saved; }
+  int64_t num_failed() const { return statistics().failed; }
+  // Due saves that were not made: with kSkip because another one was being written, with
+  // kNewestWins because a newer one replaced them.
+  int64_t num_skipped() const { return statistics().skipped; }
 };
 
 }  // namespace crochet::inline v0

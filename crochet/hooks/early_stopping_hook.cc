@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/check_number.h"
-#include "crochet/hooks/from_tensor.h"
+#include "crochet/hooks/internal/from_tensor.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -89,11 +89,11 @@ void EarlyStoppingHook::look(int64_t step, const FetchValues& values, SessionRun
   if (!point || point->step < min_steps_) return;
   last_ = point->value;
   last_step_ = point->step;
-  if (patience_) note_improvement();
+  if (patience_) record_improvement();
   if (const auto reason = reason_to_stop()) context.request_stop(*reason);
 }
 
-void EarlyStoppingHook::note_improvement() {
+void EarlyStoppingHook::record_improvement() {
   // A first value that is NaN starts the count, but any number is an improvement.
   const bool first = best_step_ < 0 || (std::isnan(best_) && !std::isnan(last_));
   if (!first && !is_beyond(patience_->better, last_, best_)) return;

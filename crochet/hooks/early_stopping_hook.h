@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/monitor/session_run_hook.h"
@@ -80,7 +80,7 @@ class CROCHET_EXPORT EarlyStoppingHook final : public internal::PeriodicHook {
   // The point to check after a step; unset if the source has none, or no new one.
   std::optional<MetricPoint> newest(int64_t step, const FetchValues& values);
   void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
-  void note_improvement();
+  void record_improvement();
   // Unset if the last value gives no reason to stop.
   std::optional<std::string> reason_to_stop() const;
 

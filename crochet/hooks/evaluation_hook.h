@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/monitor/session_run_hook.h"
-#include "crochet/summary/read_metrics.h"
+#include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/summary_writer.h"
 
 namespace crochet::inline v0 {

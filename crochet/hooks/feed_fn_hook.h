@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
 namespace crochet::inline v0 {

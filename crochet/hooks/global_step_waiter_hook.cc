@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/internal/global_step.h"
-#include "crochet/ranks/group_of.h"
+#include "crochet/ranks/ranks.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
 namespace crochet::inline v0 {

@@ -14,11 +14,10 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/summary/event_file_reader.h"
+#include "crochet/summary/internal/json_lines_writer.h"
 #include "crochet/summary/internal/metric_lines.h"
-#include "crochet/summary/json_lines_writer.h"
-#include "crochet/summary/read_metrics.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -106,7 +105,7 @@ class PointsInDirectory final : public Saveable {
   // The files that have points, as they are before these are read.
   std::vector<File> find_files() const {
     std::vector<std::string> paths = event_files(files_, eval_dir_);
-    paths.push_back(join_path(eval_dir_, kJsonLinesName));
+    paths.push_back(join_path(eval_dir_, internal::kJsonLinesName));
     std::vector<File> found;
     for (std::string& path : paths) {
       try {

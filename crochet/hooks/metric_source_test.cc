@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/summary_writer.h"
 #include "crochet/testing/failing_file_system.h"

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/hooks/from_tensor.h"
+#include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 

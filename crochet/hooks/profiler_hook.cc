@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/internal/global_step.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/summary/internal/traced_run.h"
 
 namespace crochet::inline v0 {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/hooks/from_tensor.h"
+#include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/terminal_line.h"
 

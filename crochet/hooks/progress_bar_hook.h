@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/hooks/internal/progress_bar.h"
 #include "crochet/monitor/session_run_hook.h"

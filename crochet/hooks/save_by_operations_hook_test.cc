@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/session/internal/state_operations.h"
 #include "crochet/testing/fake_clock.h"

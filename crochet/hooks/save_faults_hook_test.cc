@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
 #include "tests/support/attack_count.h"
 #include "tests/support/fault_life.h"

@@ -1,13 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/hooks/save_on_signal_hook.h"
-
 #include <array>
 #include <atomic>
 #include <utility>
 
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/internal/signal_handlers.h"
+#include "crochet/hooks/signal_hook.h"
 
 namespace crochet::inline v0 {
 namespace {

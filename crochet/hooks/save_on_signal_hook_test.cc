@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/hooks/save_on_signal_hook.h"
-
 #include <signal.h>
 
 #include <gmock/gmock.h>

@@ -1,8 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/hooks/saving_options.h"
-
 #include "crochet/base/internal/check_number.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 
 namespace crochet::inline v0 {
 

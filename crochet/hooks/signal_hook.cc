@@ -16,7 +16,7 @@ namespace {
 
 extern "C" void crochet_handle_signal(int signal) {
   const int saved_errno = errno;
-  if (internal::note_signal(signal)) {
+  if (internal::record_signal(signal)) {
     // The signal is blocked while this runs: its default action follows on return.
     ::signal(signal, SIG_DFL);
     ::raise(signal);

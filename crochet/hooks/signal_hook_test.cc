@@ -149,7 +149,7 @@ TEST_F(SignalHookDeathTest, EndsTheProcessWhenAPersonAsksAgain) {
       {
         SignalHook hook({SIGINT});
         hook.begin(graph_);
-        internal::note_signal_at(SIGINT, -2'000'000'000);  // Seconds ago.
+        internal::record_signal_at(SIGINT, -2'000'000'000);  // Seconds ago.
         ::raise(SIGINT);
         ::_exit(0);
       },

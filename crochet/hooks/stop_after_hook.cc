@@ -1,10 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/hooks/stop_after_hook.h"
-
 #include <fmt/format.h>
 
 #include "crochet/base/internal/check_number.h"
+#include "crochet/hooks/stop_at_step_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/hooks/stop_after_hook.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/scripted_session.h"

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/hooks/from_tensor.h"
+#include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
@@ -75,7 +75,7 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
   const Fetches summaries = session.graph().resolve(
       options_.scaffold ? options_.scaffold->summary_op : options_.summary_op);
   leaves_.clear();
-  note_leaves(session.graph(), summaries, "");
+  record_leaves(session.graph(), summaries, "");
   std::vector<Output> outputs;
   flatten(summaries, outputs);
   request_ = Fetches::List(outputs.begin(), outputs.end());
@@ -85,8 +85,8 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
 }
 
 // A leaf's tag is its key in the innermost map, or else the name of the operation.
-void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
-                                   const std::string& key) {
+void SummarySaverHook::record_leaves(const Graph& graph, const Fetches& fetches,
+                                     const std::string& key) {
   if (const Output* const output = fetches.as_output()) {
     const Kind kind = is_in(graph, kHistogramSummariesCollection, *output) ? Kind::kHistogram
                       : is_in(graph, kTextSummariesCollection, *output)    ? Kind::kText
@@ -94,9 +94,9 @@ void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
     leaves_.push_back({key.empty() ? output->operation()->name : key, kind});
   }
   if (const auto* const list = fetches.as_list())
-    for (const Fetches& item : *list) note_leaves(graph, item, "");
+    for (const Fetches& item : *list) record_leaves(graph, item, "");
   if (const auto* const map = fetches.as_map())
-    for (const auto& [name, item] : *map) note_leaves(graph, item, name);
+    for (const auto& [name, item] : *map) record_leaves(graph, item, name);
 }
 
 std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext& context) {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_run_hook.h"
@@ -59,7 +59,7 @@ class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
     Kind kind;
   };
 
-  void note_leaves(const Graph& graph, const Fetches& fetches, const std::string& key);
+  void record_leaves(const Graph& graph, const Fetches& fetches, const std::string& key);
   // `results` are those of request_.
   void write(const FetchValues& results, int64_t step);
   SummaryValue histogram_of(const std::string& tag, const Tensor& values, int64_t step);

@@ -21,7 +21,6 @@
 #include "crochet/hooks/progress_bar_hook.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/step_counter_hook.h"
-#include "crochet/hooks/stop_after_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 #include "crochet/monitor/internal/hooked_session.h"

@@ -6,12 +6,12 @@
 
 #include <isa-l/crc.h>
 
-#include "crochet/io/crc32c.h"
 #include "crochet/io/internal/after_isal.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0 {
 
-uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data) {
+uint32_t internal::extend_crc32c(uint32_t crc, std::span<const std::byte> data) {
   constexpr size_t kMaxChunkBytes = size_t{1} << 30;  // ISA-L's length is an int.
   uint32_t state = ~crc;
   while (!data.empty()) {

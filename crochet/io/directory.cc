@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/directory.h"
-
 #include <errno.h>
 
 #include <functional>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/errno_error.h"
 #include "crochet/io/internal/file_place.h"
 

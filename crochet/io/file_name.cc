@@ -1,13 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/file_name.h"
-
 #include <utility>
 
 #include <fmt/format.h>
 #include <limits.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -1,11 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/file_name.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet {
 namespace {

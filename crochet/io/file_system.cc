@@ -12,10 +12,9 @@
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/internal/random.h"
 #include "crochet/base/log.h"
-#include "crochet/io/crc32c.h"
 #include "crochet/io/internal/coalescing_file.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/errno_error.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -71,7 +70,7 @@ void WritableFile::append(std::string_view text) { append(std::as_bytes(std::spa
 uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
   do {  // Also for empty data, so that a closed file throws.
     const auto chunk = data.first(std::min(data.size(), kChunkBytes));
-    crc = extend_crc32c(crc, chunk);
+    crc = internal::extend_crc32c(crc, chunk);
     append(chunk);
     data = data.subspan(chunk.size());
   } while (!data.empty());
@@ -82,7 +81,7 @@ uint32_t ReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte> destina
   while (!destination.empty()) {
     const auto piece = destination.first(std::min(destination.size(), kPieceBytes));
     read(piece);
-    crc = extend_crc32c(crc, piece);
+    crc = internal::extend_crc32c(crc, piece);
     destination = destination.subspan(piece.size());
   }
   return crc;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,11 +13,55 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/read_bytes.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
+
+// "a" and "b" give "a/b"; an absolute second part wins; an empty first part is dropped.
+CROCHET_EXPORT std::string join_path(std::string_view directory, std::string_view name);
+// The part before the last '/': "" for "file", "/" for "/file".
+CROCHET_EXPORT std::string directory_of(std::string_view path);
+// The same, but "." for "file".
+CROCHET_EXPORT std::string parent_directory(std::string_view path);
+// A directory as the system expects it: "." for "".
+CROCHET_EXPORT std::string or_current(std::string_view directory);
+// The part after the last '/'.
+CROCHET_EXPORT std::string base_name(std::string_view path);
+CROCHET_EXPORT bool is_absolute(std::string_view path);
+
+// The working directory of the process at one moment.
+class CROCHET_EXPORT WorkingDirectory {
+ public:
+  // The present one; empty if it was removed.
+  WorkingDirectory();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The path from "/" on of a path that is relative to a working directory; "" for "".
+CROCHET_EXPORT std::string absolute_path(const std::string& path,
+                                         const WorkingDirectory& start = {});
+
+// The name of a file in a directory, chosen by a program: it cannot lead out of the directory, and
+// listings show it.
+class CROCHET_EXPORT FileName {
+ public:
+  // Throws: InvalidArgumentError for a name that is empty, longer than 255 bytes, contains a '/' or
+  // a zero byte, or starts with a '.'.
+  FileName(std::string name);
+  FileName(const char* name) : FileName(std::string(name)) {}
+
+  const std::string& str() const { return name_; }
+  operator const std::string&() const { return name_; }
+
+  friend bool operator==(const FileName&, const FileName&) = default;
+
+ private:
+  std::string name_;
+};
 
 // A new file that is written from its start, or an existing one that is extended.
 // The destructor closes without sync and never throws.
@@ -144,7 +189,7 @@ class CROCHET_EXPORT FileSystem {
   virtual std::unique_ptr<WritableFile> append_to(const std::string& path) = 0;
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
 
-  // Opens a directory to work in, even if its name later leads elsewhere; see directory.h. This
+  // Opens a directory to work in, even if its name later leads elsewhere; see Directory. This
   // default accesses the directory by path. Requires: the file system outlives the directory.
   virtual std::shared_ptr<Directory> open_directory(const std::string& path);
 
@@ -223,5 +268,103 @@ CROCHET_EXPORT std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const s
 // The temporary file `<path>.tmp<32 hex>` is removed if something fails.
 CROCHET_EXPORT void replace_file(FileSystem& files, const std::string& path,
                                  std::string_view content);
+
+// Identifies a directory, whatever its name: equal if one directory is opened twice.
+struct DirectoryIdentity {
+  uint64_t device = 0;
+  uint64_t number = 0;
+
+  friend auto operator<=>(const DirectoryIdentity&, const DirectoryIdentity&) = default;
+};
+
+// An open directory: a FileSystem of its content. Paths are those of the file system that opened
+// it, "runs/x/a" for the name "a" in "runs/x", but they are resolved from the open directory,
+// wherever it has been moved meanwhile, and never through a symbolic link.
+//
+// A path outside it is an InvalidArgumentError. Thread-safe.
+class CROCHET_EXPORT Directory : public FileSystem {
+ public:
+  // The path by which it was opened.
+  virtual const std::string& path() const = 0;
+  virtual DirectoryIdentity identity() const = 0;
+  // Throws: FailedPreconditionError if path() no longer leads to it: it was renamed, removed or
+  // replaced by another.
+  virtual void check_in_place() = 0;
+};
+
+// Throws the error of Directory::check_in_place().
+[[noreturn]] CROCHET_EXPORT void throw_not_in_place(const std::string& path);
+
+// A directory that forwards every call to another file system, by path.
+class CROCHET_EXPORT ForwardingDirectory : public Directory {
+ public:
+  // Requires: `files` outlives this.
+  ForwardingDirectory(FileSystem& files, std::string path)
+      : files_(files), path_(std::move(path)) {}
+
+  const std::string& path() const override { return path_; }
+
+  std::unique_ptr<WritableFile> create(const std::string& path) override {
+    return files_.create(translated(path));
+  }
+  std::unique_ptr<WritableFile> create_large(const std::string& path, uint64_t bytes) override {
+    return files_.create_large(translated(path), bytes);
+  }
+  std::unique_ptr<WritableFile> append_to(const std::string& path) override {
+    return files_.append_to(translated(path));
+  }
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    return files_.open(translated(path));
+  }
+  std::shared_ptr<Directory> open_directory(const std::string& path) override {
+    return files_.open_directory(translated(path));
+  }
+  bool exists(const std::string& path) override { return files_.exists(translated(path)); }
+  uint64_t file_size(const std::string& path) override {
+    return files_.file_size(translated(path));
+  }
+  double modified_time(const std::string& path) override {
+    return files_.modified_time(translated(path));
+  }
+  std::vector<std::string> list(const std::string& path) override {
+    return files_.list(translated(path));
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    files_.rename(translated(from), translated(to));
+  }
+  void link(const std::string& from, const std::string& to) override {
+    files_.link(translated(from), translated(to));
+  }
+  void make_symbolic_link(const std::string& target, const std::string& path) override {
+    files_.make_symbolic_link(target, translated(path));
+  }
+  std::optional<std::string> read_symbolic_link(const std::string& path) override {
+    return files_.read_symbolic_link(translated(path));
+  }
+  void remove(const std::string& path) override { files_.remove(translated(path)); }
+  void truncate(const std::string& path, uint64_t size) override {
+    files_.truncate(translated(path), size);
+  }
+  void create_directories(const std::string& path) override {
+    files_.create_directories(translated(path));
+  }
+  void sync_directory(const std::string& path) override { files_.sync_directory(translated(path)); }
+  std::unique_ptr<FileLock> try_lock(const std::string& path) override {
+    return files_.try_lock(translated(path));
+  }
+  uint64_t free_bytes(const std::string& path) override {
+    return files_.free_bytes(translated(path));
+  }
+
+ protected:
+  FileSystem& files() const { return files_; }
+  // Translates a path of this directory into one of the other file system.
+  // Throws: InvalidArgumentError if `path` is not in the directory.
+  virtual std::string translated(const std::string& path);
+
+ private:
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string path_;
+};
 
 }  // namespace crochet::inline v0

@@ -11,7 +11,6 @@
 
 #include <filesystem>
 
-#include "crochet/io/directory.h"
 #include "crochet/io/internal/file_descriptor.h"
 #include "crochet/io/internal/posix_file_system.h"
 #include "crochet/io/internal/posix_files.h"

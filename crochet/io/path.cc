@@ -1,11 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/path.h"
-
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <memory>
+
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/path.h"
-
 #include <gtest/gtest.h>
+
+#include "crochet/io/file_system.h"
 
 namespace crochet {
 namespace {

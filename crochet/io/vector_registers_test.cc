@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
-#include "crochet/io/crc32c.h"
 #include "crochet/io/internal/checksum128.h"
 #include "crochet/io/internal/crc32.h"
+#include "crochet/io/internal/crc32c.h"
 #include "tests/support/random_bytes.h"
 
 namespace crochet {
@@ -64,7 +64,7 @@ TEST_F(VectorRegistersTest, AreSeenIfTheyAreInUse) {
 TEST_F(VectorRegistersTest, AreClearedByChecksums) {
   const std::string data = random_bytes(100'000);
   const auto bytes = std::as_bytes(std::span(data));
-  const std::function<void()> checksums[] = {[&] { extend_crc32c(0, bytes); },
+  const std::function<void()> checksums[] = {[&] { internal::extend_crc32c(0, bytes); },
                                              [&] { internal::extend_crc32(0, bytes); },
                                              [&] { internal::checksum128(bytes); }};
   for (const auto& checksum : checksums)

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/group/group.h"
-#include "crochet/libtorch/tensor_backend.h"
+#include "crochet/libtorch/join.h"
 
 namespace torch::nn {
 class Module;

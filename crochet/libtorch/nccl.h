@@ -15,7 +15,7 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "crochet/libtorch/tensor_backend.h"
+#include "crochet/libtorch/join.h"
 
 namespace crochet::inline v0::libtorch {
 

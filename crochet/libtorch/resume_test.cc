@@ -11,7 +11,7 @@
 
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/libtorch/track_all.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"

@@ -4,9 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/tensor.h"
-#include "crochet/tensor/to_tensor.h"
 
 namespace crochet::inline v0 {
 

@@ -5,12 +5,20 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/copies/borrowed_array.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/libtorch/batches.h"  // What usual programs track.
+#include "crochet/libtorch/tensor.h"   // Values and curves of a loop may be tensors.
+#include "crochet/loop/loop.h"
 #include "crochet/tracking/tracker.h"
 
 namespace torch {
@@ -192,3 +200,96 @@ void track(Tracker& tracker, torch::data::samplers::Sampler<BatchRequest>& sampl
 }
 
 }  // namespace crochet::inline v0
+
+namespace crochet::inline v0::libtorch {
+
+// A value of any type that loops track, or nothing. Requires: the value outlives the loop.
+class CROCHET_EXPORT Tracked {
+ public:
+  Tracked() = default;
+  template <typename T>
+  requires(!std::is_same_v<std::remove_cvref_t<T>, Tracked> &&
+           !crochet::internal::TrackedReference<std::remove_cvref_t<T>>)
+      Tracked(T&& value)  // NOLINT(google-explicit-constructor)
+      : track_([&value](Loop& loop, std::string_view name) { loop.track(name, value); }) {
+    static_assert(std::is_lvalue_reference_v<T>,
+                  "crochet cannot track a temporary: what is tracked must outlive the loop");
+  }
+  template <crochet::internal::TrackedReference T>
+  Tracked(T value)  // NOLINT(google-explicit-constructor)
+      : track_([value](Loop& loop, std::string_view name) { loop.track(name, T(value)); }) {}
+
+  void track(Loop& loop, std::string_view name) const {
+    if (track_) track_(loop, name);
+  }
+
+ private:
+  std::function<void(Loop& loop, std::string_view name)> track_;
+};
+
+struct TrackAllOptions {
+  Tracked model = {};
+  Tracked optimizer = {};
+  Tracked scheduler = {};
+  Tracked batches = {};
+};
+
+// Tracks all on which the steps of a usual loop depend, for a resume that is exact to the bit: the
+// parts that are given, under the names of their options, LibTorch's own random generators (the
+// CPU's, and each device's that is in use) under "generators", and the number of threads, under
+// "num_threads". In a group, each rank has its own generators, which start afresh if the checkpoint
+// is of another number of ranks; batches that differ from rank to rank are tracked by
+// Loop::track("batches", per_rank(batches)).
+//
+//   libtorch::track_all(loop, {.model = net, .optimizer = adam, .batches = batches});
+//
+// With another number of threads the same program computes other bits: a restore logs a warning
+// then, and does not change it (torch::set_num_threads).
+//
+// Programs with several models or optimizers track these by themselves, with Loop::track(), and
+// call this for the rest.
+CROCHET_EXPORT void track_all(Loop& loop, const TrackAllOptions& options);
+
+// Announces each write of a LibTorch operator to a tensor on the CPU before it happens, so that
+// parameters and the state of optimizers are saved while a step runs.
+//
+// While a snapshot may need them, an observer of operators is installed, which costs about 1 us for
+// each operator. It knows from an operator's schema to which arguments it writes. It does not see:
+//
+// - writes by raw pointer (data_ptr(), accessors, from_blob aliases);
+// - writes that a schema does not have, as of batch norm to its running statistics: buffers of
+//   modules are therefore copied between the steps;
+// - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard);
+// - functions that do not pass the dispatcher, as those of at::cpu.
+//
+// Tensors on devices have a barrier of their own, which uses the same observer.
+//
+// before_raw_write() announces the first and the last kind. DebugOptions::check_torn_snapshots
+// finds such writes; a save that finds one is not published, and from then on tensors are copied
+// between the steps. A storage may be given other memory: a snapshot keeps what it reads.
+class CROCHET_EXPORT OperatorBarrier : public WriteBarrier {
+ public:
+  // The one of a graph.
+  static std::shared_ptr<OperatorBarrier> of(local::Graph& graph);
+
+  OperatorBarrier() = default;
+
+ protected:
+  void raise() override;
+  void lower() noexcept override;
+};
+
+// Announces that a step is about to write to a tensor by raw pointer, if it is a parameter, a
+// buffer or the state of an optimizer:
+//
+//   for (const torch::Tensor& weight : net->parameters()) {
+//     libtorch::before_raw_write(weight);
+//     my_update(weight.data_ptr<float>(), weight.numel());
+//   }
+//
+// Returns once pending copies of its memory are made; costs a few loads if there are none. For a
+// tensor on a device it returns at once, and the device's current stream waits for the copies: call
+// it in the stream that is about to write. Thread-safe.
+CROCHET_EXPORT void before_raw_write(const at::Tensor& tensor);
+
+}  // namespace crochet::inline v0::libtorch

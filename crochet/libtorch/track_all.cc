@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/libtorch/track_all.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/session/internal/rank_layout.h"
 #include "crochet/session/saveable.h"
 
@@ -45,11 +44,11 @@ class Generators : public std::enable_shared_from_this<Generators> {
   // Another machine may have other devices: their generators have nothing to continue.
   struct List : std::vector<std::pair<std::string, at::Generator>> {
     void track(Tracker& tracker) {
-      tracker.add_provider(
-          {.list = [this](Tracker& here) { list(here); },
-           .plan = [this](const StoredParts& stored) { return plan(stored); },
-           .make = [this, name = tracker.name()](const StoredParts& stored,
-                                                 const StoredParts&) { note_new(stored, name); }});
+      tracker.add_provider({.list = [this](Tracker& here) { list(here); },
+                            .plan = [this](const StoredParts& stored) { return plan(stored); },
+                            .make = [this, name = tracker.name()](
+                                        const StoredParts& stored,
+                                        const StoredParts&) { record_new(stored, name); }});
     }
     bool has(const std::string& name) const {
       return std::any_of(begin(), end(), [&](const auto& each) { return each.first == name; });
@@ -81,7 +80,7 @@ class Generators : public std::enable_shared_from_this<Generators> {
       for (const std::string& name : absent_) add(name);
       return parts;
     }
-    void note_new(const StoredParts& stored, const std::string& full_name) const {
+    void record_new(const StoredParts& stored, const std::string& full_name) const {
       for (const auto& [name, generator] : *this)
         if (is_of_device(name) && stored.find(name) == nullptr)
           log_warning(

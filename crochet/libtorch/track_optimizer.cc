@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
-#include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/class_name.h"
 #include "crochet/base/log.h"
 #include "crochet/libtorch/internal/foreign_optimizer.h"
 #include "crochet/libtorch/internal/known_optimizer.h"
@@ -58,7 +58,8 @@ void track(Tracker& tracker, torch::optim::Optimizer& optimizer) {
         "*this) for the state of {2} and tracker(\"name\", member) for each member that changes, "
         "and "
         "track it as {1}, not as Optimizer",
-        tracker.name(), class_name_of(optimizer, "of this optimizer"), base->name()));
+        tracker.name(), crochet::internal::class_name_of(optimizer, "of this optimizer"),
+        base->name()));
   libtorch::track_base(tracker, optimizer);
 }
 

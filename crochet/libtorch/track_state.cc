@@ -14,8 +14,8 @@
 #define CROCHET_HAS_REDUCE_ON_PLATEAU 1
 #endif
 
-#include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/class_name.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/libtorch/internal/scalar_type.h"
@@ -24,7 +24,7 @@
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/session/internal/held_generators.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -76,7 +76,7 @@ void track(Tracker& tracker, torch::optim::LRScheduler& scheduler) {
         "track(crochet::Tracker& tracker)`, which calls crochet::libtorch::track_base(tracker, "
         "*this) for the number of steps and tracker(\"name\", member) for each other member that "
         "changes, and track it as {1}, not as LRScheduler",
-        tracker.name(), class_name_of(scheduler, "of this scheduler")));
+        tracker.name(), internal::class_name_of(scheduler, "of this scheduler")));
   libtorch::track_base(tracker, scheduler);
 }
 

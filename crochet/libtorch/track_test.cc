@@ -21,7 +21,6 @@
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
-#include "crochet/libtorch/track_all.h"
 #include "crochet/loop/loop.h"
 #include "crochet/session/internal/rank_layout.h"
 #include "crochet/testing/log_capture.h"
@@ -646,7 +645,7 @@ TEST_F(TrackTest, ATensorCanBeAPartOfAnArray) {
   Tracker tracker(graph, "");
   torch::Tensor rows = torch::arange(12).reshape({4, 3});
   tracker("rows", sharded(rows, shard));
-  const auto* const part = internal::RankLayout::of(graph)->part_of("rows");
+  const auto* const part = internal::RankLayout::of(graph)->slice_of("rows");
   ASSERT_NE(part, nullptr);
   EXPECT_EQ(part->place.full_shape, (Shape{12, 3}));
   EXPECT_EQ(to_string(part->place.slice), "4,4:0,3");

@@ -5,9 +5,8 @@
 #include <concepts>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/saver/restore_options.h"
-#include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/io/file_system.h"
 
 namespace torch::nn {

@@ -1,8 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/libtorch/write_barrier.h"
-
 #include "crochet/libtorch/internal/operator_observer.h"
+#include "crochet/libtorch/track.h"
 
 namespace crochet::inline v0::libtorch {
 

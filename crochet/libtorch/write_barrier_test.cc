@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No snapshot is torn by an optimizer's writes.
-#include "crochet/libtorch/write_barrier.h"
-
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -24,9 +22,9 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
-#include "crochet/libtorch/track_all.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/loop/loop.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/libtorch/test_training.h"

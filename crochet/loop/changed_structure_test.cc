@@ -18,7 +18,7 @@
 #include "crochet/base/error.h"
 #include "crochet/loop/load.h"
 #include "crochet/loop/loop.h"
-#include "crochet/tracking/fixed.h"
+#include "crochet/tracking/tracker.h"
 #include "tests/support/restores_test.h"
 
 namespace crochet {

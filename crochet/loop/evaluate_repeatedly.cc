@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/loop/evaluate_repeatedly.h"
-
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,10 +10,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/hooks/evaluation_hook.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/loop/evaluator.h"
 #include "crochet/loop/internal/evaluation_curve.h"
 
 namespace crochet::inline v0 {

@@ -13,9 +13,10 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/loop/loop.h"
 #include "crochet/summary/summary_writer.h"
 #include "crochet/testing/fake_clock.h"
@@ -303,7 +304,7 @@ TEST_F(EvaluatorTest, RefusesADirectoryWithTheCurvesOfAnotherProgram) {
 
 TEST_F(EvaluatorTest, RefusesADirectoryThatAnotherEvaluatorUsesNow) {
   train_to(1);
-  const DirectoryLock other(files_, "run/eval");
+  const internal::DirectoryLock other(files_, "run/eval");
   EXPECT_THAT([&] { evaluate(options()); },
               ThrowsMessage<FailedPreconditionError>(HasSubstr("such as run/eval-2")));
   EvaluatorOptions elsewhere = options();

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/hooks/internal/value_function.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/tracking/epochs.h"

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/monitored_training_session.h"

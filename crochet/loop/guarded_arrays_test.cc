@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/copies/write_barrier.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/fake_clock.h"

@@ -8,9 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/saver/restore_options.h"
-#include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tracking/tracker.h"
 

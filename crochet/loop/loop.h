@@ -2,44 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/engines/local/graph.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/loop/internal/loop_body.h"
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
-#include "crochet/monitor/monitored_session.h"
-#include "crochet/monitor/scaffold.h"
-#include "crochet/tensor/to_tensor.h"
+#include "crochet/loop/step.h"
+#include "crochet/session/graph.h"
+#include "crochet/tensor/tensor.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0 {
 
 namespace internal {
-class Average;
-class RunAgreement;
-class RunRestore;
-class StartedRun;
-struct EarlyRestore;
-struct TrainingRun;
+class LoopState;
 // Logs, once, that results may differ between builds.
 CROCHET_EXPORT void warn_of_fast_math();
 }  // namespace internal
-
-// What a step asks for by its result.
-enum class LoopAction {
-  kContinue,
-  kStop,  // Ends the run after this step.
-  kSkip,  // This attempt was not a step: see Loop::run.
-};
 
 struct AverageOptions {
   // The mean is that of the last n steps. Default: the default interval of curves.
@@ -47,25 +33,6 @@ struct AverageOptions {
   // The mean is that of the steps of the current epoch instead; of the last one's, at its end. An
   // Epochs must be tracked before.
   bool each_epoch = false;
-};
-
-// The current step, for callables that take it as a parameter.
-class CROCHET_EXPORT Step {
- public:
-  // Counts from 1: during step n, n-1 steps are completed.
-  int64_t number() const { return number_; }
-  // Ends the run after this step, for good: see EndOptions::continue_finished. To end it because
-  // of a limit of time, use StopAfterHook.
-  void request_stop(std::string reason) { stop_ = std::move(reason); }
-  // Saves a checkpoint after this step, beyond those that are due; the reason is logged. Without a
-  // directory, a warning is logged.
-  void request_save(std::string reason = "requested by the step") { save_ = std::move(reason); }
-
- private:
-  friend class Loop;
-  int64_t number_ = 0;
-  std::optional<std::string> stop_;
-  std::optional<std::string> save_;
 };
 
 // Adds hooks, checkpoints and resuming to an existing training loop:
@@ -96,8 +63,7 @@ class CROCHET_EXPORT Loop {
   // another value has that name.
   template <typename T>
   void track(std::string_view name, T&& value) {
-    check_not_run("track");
-    tracker_(name, std::forward<T>(value));
+    tracker()(name, std::forward<T>(value));
   }
 
   // Adds a real number that hooks may fetch, and a curve. Computed after the step, only
@@ -105,22 +71,22 @@ class CROCHET_EXPORT Loop {
   // step.
   template <typename Compute>
   void scalar(std::string name, Compute compute) {
-    add_value(std::move(name), std::move(compute), kSummariesCollection);
+    add_value(std::move(name), tensor_of(std::move(compute)), kSummariesCollection);
   }
   // The same for a tensor of any shape; TensorBoard shows the distribution of its elements.
   template <typename Compute>
   void histogram(std::string name, Compute compute) {
-    add_value(std::move(name), std::move(compute), kHistogramSummariesCollection);
+    add_value(std::move(name), tensor_of(std::move(compute)), kHistogramSummariesCollection);
   }
   // The same for a text in Markdown, or a vector of strings, shown as a table.
   template <typename Compute>
   void text(std::string name, Compute compute) {
-    add_value(std::move(name), std::move(compute), kTextSummariesCollection);
+    add_value(std::move(name), tensor_of(std::move(compute)), kTextSummariesCollection);
   }
   // The same for a tensor of any shape, for hooks only.
   template <typename Compute>
   void value(std::string name, Compute compute) {
-    add_value(std::move(name), std::move(compute), {});
+    add_value(std::move(name), tensor_of(std::move(compute)), {});
   }
 
   // The same for the mean of a real number over the last steps, for curves and logs less noisy than
@@ -128,10 +94,7 @@ class CROCHET_EXPORT Loop {
   // it is empty are left out.
   template <typename Compute>
   void average(std::string name, Compute compute, const AverageOptions& options = {}) {
-    check_not_run("average");
-    add_average(
-        std::move(name), [compute = std::move(compute)]() mutable { return to_tensor(compute()); },
-        options);
+    add_average(std::move(name), tensor_of(std::move(compute)), options);
   }
 
   void add_hook(HookHandle hook);
@@ -177,7 +140,7 @@ class CROCHET_EXPORT Loop {
   template <typename Body>
   RunReport run(Body body) {
     warn_of_fast_math();
-    return run_steps({}, as_callable(std::move(body)));
+    return run_steps({}, internal::body_of(std::move(body)));
   }
   // The same in two parts: tracked arrays change only in `update`, so that a save copies them
   // while the next `compute` runs. Numbers, generators, objects and containers that
@@ -186,7 +149,7 @@ class CROCHET_EXPORT Loop {
   template <typename Compute, typename Update>
   RunReport run(Compute compute, Update update) {
     warn_of_fast_math();
-    return run_steps(as_callable(std::move(compute)), as_callable(std::move(update)));
+    return run_steps(internal::body_of(std::move(compute)), internal::body_of(std::move(update)));
   }
   // The same while `condition()` is true, which is asked before each step. It is asked again when
   // the program is started again, so that it may have another limit then.
@@ -248,11 +211,7 @@ class CROCHET_EXPORT Loop {
   // run, as in run().
   template <typename Body>
   bool step(Body&& body) {
-    if constexpr (std::is_invocable_v<Body&, Step&>) {
-      return make_step(with_action([&body](Step& step) { return body(step); }));
-    } else {
-      return make_step(as_callable([&body] { return body(); }));
-    }
+    return make_step(internal::body_of(std::ref(body)));
   }
   // Ends the run, with a last checkpoint, unless the last step() has done so because it was to end.
   // If nothing has requested a stop, the program's loop has ended the run; started again, it
@@ -260,40 +219,10 @@ class CROCHET_EXPORT Loop {
   RunReport finish();
 
  private:
-  using Callable = std::function<LoopAction(Step&)>;
-  class OwnHook;
-
-  template <typename Body>
-  static Callable as_callable(Body body) {
-    if constexpr (std::is_invocable_v<Body&, Step&>) {
-      return with_action(std::move(body));
-    } else {
-      static_assert(std::is_invocable_v<Body&>,
-                    "crochet calls the body of a loop without arguments, or with a Step&");
-      return with_action([body = std::move(body)](Step&) mutable { return body(); });
-    }
+  template <typename Compute>
+  static std::function<Tensor()> tensor_of(Compute compute) {
+    return [compute = std::move(compute)]() mutable { return to_tensor(compute()); };
   }
-  template <typename Body>
-  static Callable with_action(Body body) {
-    using Result = std::remove_cvref_t<std::invoke_result_t<Body&, Step&>>;
-    if constexpr (std::is_same_v<Result, LoopAction>) {
-      return body;
-    } else if constexpr (std::is_same_v<Result, bool>) {
-      return [body = std::move(body)](Step& step) mutable {
-        if (!body(step) && !step.stop_) step.request_stop("the body returned false");
-        return LoopAction::kContinue;
-      };
-    } else {
-      static_assert(std::is_void_v<Result>,
-                    "the body of a loop returns nothing, a crochet::LoopAction, or a bool (false "
-                    "ends the run); of other results crochet cannot know what they mean");
-      return [body = std::move(body)](Step& step) mutable {
-        body(step);
-        return LoopAction::kContinue;
-      };
-    }
-  }
-
   // In the program's own code, which knows how it is compiled.
   static void warn_of_fast_math() {
 #ifdef __FAST_MATH__
@@ -301,77 +230,17 @@ class CROCHET_EXPORT Loop {
 #endif
   }
 
-  internal::TrainingRun training_run();
-  void check_not_run(const char* what) const;
-  void check_new_value(const std::string& name) const;
+  Tracker& tracker();
   // `collection` is empty for values that are not summaries.
-  template <typename Compute>
-  void add_value(std::string name, Compute compute, std::string_view collection) {
-    check_new_value(name);
-    values_.push_back({std::move(name),
-                       [compute = std::move(compute)]() mutable { return to_tensor(compute()); },
-                       collection});
-  }
+  void add_value(std::string name, std::function<Tensor()> compute, std::string_view collection);
   void add_average(std::string name, std::function<Tensor()> compute,
                    const AverageOptions& options);
-  void add_epoch_value();
   void check_epochs_are_tracked() const;
-  Operation add_step();
-  // Calls `part`, which is all of the step or its first part, until it does not skip. Throws:
-  // StopIteration if the run is to end after a skipped attempt.
-  void begin_step(const Callable& part, int64_t number);
-  LoopAction attempt(const Callable& part);
-  void end_after_skip_if_requested();
-  void rehearse(Session& session, const Operation& train);
-  // Throws: as save().
-  void check_may_save() const;
-  void check_not_within(const char* what) const;
-  // Adds the state of hooks in the checkpoint `prefix` to the graph. Returns its names.
-  std::vector<std::string> add_hook_state(const std::string& prefix);
-  void set_up();
-  void fix_paths();
-  internal::RunRestore run_restore() const;
-  // save(), in the chief.
-  std::string save_state();
-  RunReport run_steps(const Callable& compute, const Callable& update);
+  RunReport run_steps(const internal::LoopBody& compute, const internal::LoopBody& update);
   int64_t start_steps();
-  bool make_step(const Callable& body);
-  void check_started(const char* what) const;
-  // The beginning and the end of a run, for each public function that has one.
-  void start_run(const char* function, const Callable* compute, const Callable* update);
-  RunReport finish_run(const char* function);
-  void within_run(const char* function, const std::function<void()>& call);
-  std::set<std::string, std::less<>> tracked_names() const;
+  bool make_step(const internal::LoopBody& body);
 
-  LoopOptions options_;
-  std::shared_ptr<Scaffold> scaffold_;
-  local::Graph graph_;
-  const std::shared_ptr<internal::RunAgreement> agreement_;
-  const Variable global_step_;
-  Tracker tracker_;
-  struct Value {
-    std::string name;
-    std::function<Tensor()> compute;
-    std::string_view collection;
-  };
-  std::vector<Value> values_;
-  std::map<std::string, std::shared_ptr<internal::Average>> averages_;  // By name.
-  Step step_;
-  int64_t skipped_steps_ = 0;
-  // The body: both parts, or only the second one. Those of step() last as long as its call.
-  const Callable* compute_ = nullptr;
-  const Callable* update_ = nullptr;
-  Operation train_;                                // A step.
-  std::optional<RunReport> ended_;                 // By step(), for finish().
-  std::shared_ptr<internal::StartedRun> started_;  // From the start of a run to its end.
-  MonitoredSession* session_ = nullptr;            // Of the run, once it has one.
-  int64_t calls_after_stop_ = 0;                   // Of step().
-  std::optional<int64_t> step_to_save_;            // After restore(), or a run that did not fail.
-  std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
-  bool has_run_ = false;
-  bool rehearsal_is_due_ = false;
-  bool is_rehearsing_ = false;
-  const char* within_ = nullptr;  // The function that is being called, if it calls back.
+  std::shared_ptr<internal::LoopState> state_;
 };
 
 }  // namespace crochet::inline v0

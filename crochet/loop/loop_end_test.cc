@@ -26,13 +26,12 @@
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/signal_hook.h"
-#include "crochet/hooks/stop_after_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/tracking/fixed.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet {
 namespace {

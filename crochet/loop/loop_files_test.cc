@@ -17,7 +17,7 @@
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/crochet.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
@@ -249,7 +249,7 @@ TEST(LoopWithoutLocksTest, RefusesAndNamesTheOptionThatRuns) {
 
 TEST(LoopWithoutLocksTest, ASecondRunOfTheProcessIsStillRefused) {
   FilesWithoutLocks files;
-  const DirectoryLock lock(files, "run", DirectoryLock::Kind::kNone);
+  const internal::DirectoryLock lock(files, "run", internal::DirectoryLock::Kind::kNone);
   EXPECT_THROW(
       count_to("run", 20, {.checkpoint = {.saving = {.lock_directory = false}}, .files = &files}),
       FailedPreconditionError);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
 #include "crochet/monitor/monitored_session.h"

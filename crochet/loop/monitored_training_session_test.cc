@@ -11,7 +11,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"

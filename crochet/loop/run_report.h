@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/saver/restore_report.h"
-#include "crochet/checkpoint/saver/save_statistics.h"
-#include "crochet/ranks/stop_request.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/saver/restore_options.h"
+#include "crochet/checkpoint/saver/save_ticket.h"
+#include "crochet/ranks/ranks.h"
 
 namespace crochet::inline v0 {
 

@@ -20,7 +20,7 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/monitored_training_session.h"
-#include "crochet/tensor/buffer.h"
+#include "crochet/tensor/tensor.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet {

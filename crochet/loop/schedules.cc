@@ -9,9 +9,9 @@
 
 #include <fmt/ranges.h>
 
-#include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
 #include "crochet/base/internal/check_number.h"
+#include "crochet/base/internal/class_name.h"
 #include "crochet/base/log.h"
 
 namespace crochet::inline v0 {
@@ -57,14 +57,14 @@ double Schedule::at(int64_t step) const {
 
 TensorMap Schedule::save() const { return stored(parameters_); }
 
-void Schedule::restore(const TensorMap& state) { note_changes(read_numbers(state)); }
+void Schedule::restore(const TensorMap& state) { record_changes(read_numbers(state)); }
 
-bool Schedule::note_changes(const std::vector<double>& stored) const {
+bool Schedule::record_changes(const std::vector<double>& stored) const {
   if (stored.size() >= parameters_.size() &&
       std::equal(parameters_.begin(), parameters_.end(), stored.begin()))
     return false;
   log_warning(fmt::format("{}: the checkpoint was saved with other options: found {}, uses {}",
-                          class_name_of(*this, "Schedule"), stored, parameters_));
+                          internal::class_name_of(*this, "Schedule"), stored, parameters_));
   return true;
 }
 
@@ -173,7 +173,7 @@ TensorMap PlateauSchedule::save() const {
 void PlateauSchedule::restore(const TensorMap& state) {
   const std::vector<double> numbers = read_numbers(state);
   const size_t num_parameters = parameters().size();
-  note_changes(numbers);
+  record_changes(numbers);
   if (numbers.size() != num_parameters + 4) return;  // Of another schedule.
   const auto count = [&](size_t i) {
     const double number = numbers[num_parameters + i];

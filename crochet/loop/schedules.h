@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0 {
@@ -45,7 +45,7 @@ class CROCHET_EXPORT Schedule {
   double initial() const { return initial_; }
   const std::vector<double>& parameters() const { return parameters_; }
   // Logs that the stored options, the first ones of `stored`, differ from these. True if they do.
-  bool note_changes(const std::vector<double>& stored) const;
+  bool record_changes(const std::vector<double>& stored) const;
 
  private:
   // The value `steps` steps after the warm-up, from 0.

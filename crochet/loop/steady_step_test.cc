@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/engines/local/graph.h"
-#include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/final_ops_hook.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"

@@ -18,8 +18,7 @@
 #include "crochet/loop/load.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/tracking/classes.h"
-#include "crochet/tracking/fixed.h"
+#include "crochet/tracking/tracker.h"
 #include "tests/support/restores_test.h"
 
 namespace crochet {

@@ -30,7 +30,7 @@
 #include "crochet/loop/loop.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
-#include "crochet/tracking/fixed.h"
+#include "crochet/tracking/tracker.h"
 
 namespace crochet::tracked_columns {
 namespace {

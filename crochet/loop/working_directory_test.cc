@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -165,10 +165,11 @@ TEST_F(WorkingDirectorySaverTest, ASummaryWriterWritesWhereItWasMade) {
 }
 
 TEST_F(WorkingDirectorySaverTest, ALockStaysOnItsDirectory) {
-  const DirectoryLock lock(FileSystem::posix(), "run");
+  const internal::DirectoryLock lock(FileSystem::posix(), "run");
   leave();
   EXPECT_NO_THROW(lock.check());
-  EXPECT_TRUE(DirectoryLock::held_here(FileSystem::posix(), (home_ / "run").string()).has_value());
+  EXPECT_TRUE(internal::DirectoryLock::held_here(FileSystem::posix(), (home_ / "run").string())
+                  .has_value());
 }
 
 TEST_F(WorkingDirectorySaverTest, AMetricIsReadWhereItWas) {

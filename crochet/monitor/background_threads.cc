@@ -1,14 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/background_threads.h"
-
 #include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 
 namespace crochet::inline v0 {
 

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/background_threads.h"
-
 #include <atomic>
 #include <condition_variable>
 #include <latch>
@@ -14,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"

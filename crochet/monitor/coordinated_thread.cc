@@ -1,10 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/coordinated_thread.h"
-
 #include <condition_variable>
 #include <mutex>
 #include <utility>
+
+#include "crochet/monitor/coordinator.h"
 
 namespace crochet::inline v0 {
 

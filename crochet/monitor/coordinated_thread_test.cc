@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/coordinated_thread.h"
-
 #include <atomic>
 #include <latch>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/monitor/coordinator.h"
 #include "tests/support/wait_until.h"
 
 namespace crochet {

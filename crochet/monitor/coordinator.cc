@@ -13,7 +13,6 @@
 #include "crochet/base/internal/check_number.h"
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
-#include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0 {
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -13,10 +14,14 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/ranks/stop_request.h"
+#include "crochet/base/internal/thread.h"
+#include "crochet/ranks/ranks.h"
+#include "crochet/session/graph.h"
+#include "crochet/session/queue_runner.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0 {
 
@@ -123,5 +128,90 @@ class CROCHET_EXPORT Coordinator {
   struct State;
   mutable internal::PerProcess<State> state_;
 };
+
+// A named thread that can be asked whether it has ended.
+//
+// It is never detached: the destructor waits for it, however long that takes, so
+// what the body uses need only outlive this object. Most threads of a session are best
+// started with Coordinator::start_thread, which also handles their errors.
+//
+// In a forked child, where the thread does not exist, it counts as ended.
+//
+// Thread-safe.
+class CROCHET_EXPORT CoordinatedThread {
+ public:
+  // Runs `body` at once. As with std::thread, an exception that escapes it ends the process.
+  // Throws: ResourceExhaustedError if the system cannot start a thread.
+  CoordinatedThread(std::string name, std::function<void()> body);
+  // Waits until the body has returned. Must not be called from the body.
+  ~CoordinatedThread();
+  CoordinatedThread(const CoordinatedThread&) = delete;
+  CoordinatedThread& operator=(const CoordinatedThread&) = delete;
+
+  const std::string& name() const { return name_; }
+  bool has_ended() const { return has_ended_ || !signal_.is_here(); }
+  // A stop is requested on it once the thread has ended, for sleeps that should end with the
+  // thread. Stop callbacks registered on it run without a mutex held.
+  std::stop_token end_token() const { return ended_.get_token(); }
+  // Waits until it has ended or `stop` is requested; true if it has ended.
+  bool wait(const std::stop_token& stop = {}) const;
+
+ private:
+  void run(std::function<void()> body);
+
+  const std::string name_;
+  std::stop_source ended_;
+  std::atomic<bool> has_ended_ = false;  // Set under the signal's mutex.
+  struct Signal;
+  const internal::ProcessBound<Signal> signal_;
+
+  internal::Thread thread_;  // Last: joins before what it uses is gone.
+};
+
+struct LooperThreadOptions {
+  std::string name = "LooperThread";
+  // The time from one call to the next; unset or 0: back to back.
+  std::optional<double> timer_interval_secs = {};
+  // Called on the thread before the first call and, unless a call threw, after the last.
+  std::function<void()> start_loop = {};
+  std::function<void()> stop_loop = {};
+  // Clock::real() if null. Not owned; must outlive the thread.
+  Clock* clock = nullptr;
+};
+
+// Starts a thread, registered with the coordinator, that calls `target` until a stop is
+// requested: at once, and then at fixed boundaries, so that the time taken by calls does not add
+// up. Overdue calls are made back to back; none is skipped. An error ends the thread and stops
+// the others.
+//
+//   auto looper = start_looper_thread(coordinator, {.timer_interval_secs = 60},
+//                                     [&] { write_report(); });
+//
+// Requires: what `target` uses outlives the coordinator.
+// Throws: InvalidArgumentError for an empty target or a negative interval.
+CROCHET_EXPORT std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
+                                                                      LooperThreadOptions options,
+                                                                      std::function<void()> target);
+
+// Threads for the loops of a graph. A MonitoredSession starts them itself; these functions are for
+// sessions created by hand.
+//
+//   Coordinator coordinator;
+//   start_queue_runners(*session, coordinator);
+//   ...
+//   coordinator.request_stop({"the program", "it has seen enough"});
+//   coordinator.join();
+//
+// All require that the session outlives the threads.
+
+// Starts the threads of one loop, registered with the coordinator, which receives their
+// errors; starts none if the loop is already running for this session.
+CROCHET_EXPORT CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session,
+                                                 Coordinator& coordinator);
+// The same without a coordinator: nothing stops the threads, and their errors are logged.
+CROCHET_EXPORT CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session);
+
+// Starts the threads of all loops of the session's graph.
+CROCHET_EXPORT CoordinatedThreads start_queue_runners(Session& session, Coordinator& coordinator);
 
 }  // namespace crochet::inline v0

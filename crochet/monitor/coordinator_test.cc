@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "tests/support/forked_child.h"

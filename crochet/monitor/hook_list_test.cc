@@ -1,11 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/hook_list.h"
-
 #include <type_traits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "crochet/monitor/session_run_hook.h"
 
 namespace crochet {
 namespace {

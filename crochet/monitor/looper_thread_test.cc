@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/looper_thread.h"
-
 #include <cmath>
 #include <string>
 #include <vector>
@@ -10,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 

@@ -13,8 +13,6 @@
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/monitor/background_threads.h"
-#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/coordinator.h"
 #include "crochet/monitor/internal/coordinated_session.h"
 #include "crochet/monitor/internal/hooked_session.h"
@@ -112,7 +110,7 @@ class MonitoredSession::Life final : public internal::WrappedSession {
     try {
       coordinated_.close();
     } catch (...) {
-      note_error_of_thread();
+      record_error_of_thread();
       throw;
     }
     session_.close();
@@ -125,7 +123,7 @@ class MonitoredSession::Life final : public internal::WrappedSession {
   const std::optional<RestoreReport>& restored() const { return created_.restored; }
 
  private:
-  void note_error_of_thread() noexcept {
+  void record_error_of_thread() noexcept {
     try {
       coordinator_.raise_requested_exception();
     } catch (...) {

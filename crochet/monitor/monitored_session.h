@@ -12,24 +12,46 @@
 #include <type_traits>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/monitor/hook_list.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/monitor/session_creator.h"
-#include "crochet/monitor/step_context.h"
-#include "crochet/ranks/stop_request.h"
+#include "crochet/monitor/session_run_hook.h"
+#include "crochet/ranks/ranks.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0 {
+
+class MonitoredSession;
 
 namespace internal {
 class RecoverableSession;
 class WrappedSession;
-}  // namespace internal
-
-namespace internal {
 class RunAgreement;
 class StartedRun;
 struct SaveProposal;
 }  // namespace internal
+
+// What MonitoredSession::run_step_fn passes to a step function; valid during the call.
+class CROCHET_EXPORT StepContext {
+ public:
+  // The engine's session; its runs call no hooks. After a recovery it is the new one.
+  Session& session() const;
+
+  // One run, with the hooks around it. An AbortedError or UnavailableError must leave the step
+  // function, which is then called again as a whole.
+  // Throws: as MonitoredSession::run, and errors that run would recover from.
+  FetchValues run_with_hooks(const Fetches& fetches, const Feeds& feeds = {},
+                             const RunOptions& options = {}, RunMetadata* metadata = nullptr);
+
+  // Requests a stop and leaves the step function by throwing StopIteration, which ends a
+  // scope cleanly: see run_in_scope.
+  [[noreturn]] void request_stop(std::string reason = "requested by the step function");
+
+ private:
+  friend class MonitoredSession;
+  explicit StepContext(MonitoredSession& owner) : owner_(owner) {}
+
+  MonitoredSession& owner_;
+};
 
 struct MonitoredSessionOptions {
   // Unset: no limit.
@@ -245,5 +267,37 @@ namespace internal {
 // The same without the close().
 CROCHET_EXPORT void run_or_abort(MonitoredSession& session, const std::function<void()>& body);
 }  // namespace internal
+
+struct SingularMonitoredSessionOptions {
+  // As in MonitoredSessionOptions.
+  double stop_grace_period_secs = 120;
+  // Clock::real() if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// A monitored session that never replaces its engine's session: an AbortedError or
+// UnavailableError is an error like any other, and should_stop() throws the error that a
+// thread reported. For programs that recover on their own, or need the raw session.
+class CROCHET_EXPORT SingularMonitoredSession final : public MonitoredSession {
+ public:
+  // Throws: as MonitoredSession does, and errors that MonitoredSession would recover from.
+  SingularMonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                           const SingularMonitoredSessionOptions& options = {})
+      : MonitoredSession(
+            std::move(creator), std::move(hooks),
+            {.stop_grace_period_secs = options.stop_grace_period_secs, .clock = options.clock},
+            Recovery::kOff) {}
+
+  // The same with a ChiefSessionCreator with these options: scaffold, target, settings, and what
+  // is restored.
+  explicit SingularMonitoredSession(Graph& graph, HookList hooks = {},
+                                    ChiefSessionCreatorOptions creation = {},
+                                    const SingularMonitoredSessionOptions& options = {})
+      : SingularMonitoredSession(std::make_unique<ChiefSessionCreator>(graph, std::move(creation)),
+                                 std::move(hooks), options) {}
+
+  // The engine's session; runs of it call no hooks. Null once this is closed.
+  Session* raw_session() const { return engine_session(); }
+};
 
 }  // namespace crochet::inline v0

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 
 namespace crochet::inline v0 {
 namespace {

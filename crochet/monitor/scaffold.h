@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/session.h"
 
@@ -42,7 +42,7 @@ class CROCHET_EXPORT InitFn {
 // everything is ready. An engine whose variables always have values, such as the local one, needs
 // none of these.
 struct CROCHET_EXPORT Scaffold {
-  // Saves and restores. By default the graph's (see registered_saver.h), or else a Saver with its
+  // Saves and restores. By default the graph's (see register_saver()), or else a Saver with its
   // defaults and allow_empty, which becomes the graph's.
   std::shared_ptr<Saver> saver = {};
   // Run with init_feed_dict in a session that was not restored: the graph's collection "init_op",

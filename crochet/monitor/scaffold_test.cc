@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/session_creator.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_manager.h"
 #include "crochet/session/session.h"

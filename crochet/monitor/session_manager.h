@@ -9,8 +9,8 @@
 #include <string>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/session.h"
 

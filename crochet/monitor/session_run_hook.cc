@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/session_run_hook.h"
 
-#include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/class_name.h"
 #include "crochet/monitor/internal/hooked_session.h"
 
 namespace crochet::inline v0 {
@@ -30,6 +30,8 @@ std::optional<int64_t> SessionRunContext::last_step() const {
   return owner_ ? owner_->last_step() : last_step_;
 }
 
-std::string SessionRunHook::name() const { return class_name_of(*this, "SessionRunHook"); }
+std::string SessionRunHook::name() const {
+  return internal::class_name_of(*this, "SessionRunHook");
+}
 
 }  // namespace crochet::inline v0

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/monitor/step_context.h"
-
 #include <utility>
 
 #include "crochet/base/error.h"

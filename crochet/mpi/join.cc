@@ -6,7 +6,7 @@
 #include <mpi.h>
 
 #include "crochet/base/error.h"
-#include "crochet/group/group_environment.h"
+#include "crochet/group/join.h"
 #include "crochet/mpi/internal/communicator.h"
 #include "crochet/mpi/internal/mpi_group.h"
 

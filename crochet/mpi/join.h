@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/group/group.h"
 
 namespace crochet::inline v0::mpi {

@@ -1,8 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/ranks/group_of.h"
-
 #include "crochet/ranks/internal/run_agreement.h"
+#include "crochet/ranks/ranks.h"
 
 namespace crochet::inline v0 {
 

@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/ranks/stop_request.h"
-
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
+#include "crochet/ranks/ranks.h"
 
 namespace crochet::inline v0 {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/output.h"
 #include "crochet/tensor/tensor.h"
 

@@ -1,10 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/global_step.h"
-
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/session/graph.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/edit_distance.h"
-#include "crochet/session/global_step.h"
 
 namespace crochet::inline v0 {
 namespace {

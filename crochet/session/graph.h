@@ -2,21 +2,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/session/background_loop.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/fetches.h"
 #include "crochet/session/output.h"
 #include "crochet/session/saveable.h"
+#include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0 {
+
+class Session;
+
+// The work of one thread.
+struct BackgroundTask {
+  std::string name;           // Of the thread.
+  std::function<void()> run;  // Called at most once.
+};
+
+// Work that runs in threads of its own during the runs of a session, such as filling a queue: see
+// QueueRunner. A graph holds its loops; a MonitoredSession starts them with each session it
+// creates, before calling after_create_session of any hook, and ends them with it.
+//
+// Thread-safe.
+class CROCHET_EXPORT BackgroundLoop {
+ public:
+  virtual ~BackgroundLoop() = default;
+
+  virtual const std::string& name() const = 0;
+  // The tasks for this session, to run until `stop` is requested; none while earlier tasks for it
+  // are still running. An error thrown by a task stops the session. If `stop` cannot be requested,
+  // no one receives errors either: then tasks do not throw.
+  // Requires: the session outlives the tasks.
+  virtual std::vector<BackgroundTask> tasks(Session& session, std::stop_token stop) = 0;
+};
 
 class Session;
 
@@ -103,14 +130,14 @@ class CROCHET_EXPORT Graph {
 
   // The number of completed steps, int64 or int32; unset if the graph counts none.
   // Fetched with a run that increments it, it is the value from before. By default what
-  // find_global_step() of session/global_step.h finds.
+  // find_global_step() finds.
   virtual Output global_step() const;
   // The name of that counter, for the names of curves: "global_step". By default the name of the
   // operation whose output global_step() is; "" without one.
   virtual std::string global_step_name() const;
   // Add "global_step", an int64 of value 0, and an operation that adds `increment` to it after
-  // `control_inputs`: the engine's part of the functions in session/global_step.h, which
-  // programs call. Throw: UnimplementedError if the engine cannot extend graphs.
+  // `control_inputs`: the engine's part of get_or_create_global_step(), which programs call. Throw:
+  // UnimplementedError if the engine cannot extend graphs.
   virtual void add_global_step();
   virtual Operation add_global_step_increment(int64_t increment,
                                               std::vector<Output> control_inputs);
@@ -196,5 +223,52 @@ class CROCHET_EXPORT Graph {
   std::map<const void*, std::vector<std::shared_ptr<void>>> attachments_;
   std::vector<RegisteredSaveable> saveables_;
 };
+
+class Graph;
+
+// The part of an array that one process has, where several processes (ranks) have it together.
+struct Shard {
+  Shape full_shape = {};             // Of all parts together.
+  std::vector<int64_t> offset = {};  // Of this part's first element, by dimension.
+};
+
+// What a restore does with values that each rank has for itself, if the checkpoint is of another
+// number of ranks.
+enum class Regroup {
+  kRefuse,  // An InvalidArgumentError.
+  kFresh,   // They keep their initial values.
+};
+
+// Declares that a variable of this process is a part of a variable that all ranks have together. A
+// checkpoint has it as one variable, under the same name. For variables of any engine, before the
+// run; Loop programs track sharded(array, shard).
+// Throws: InvalidArgumentError if the part reaches outside, or the variable's shape is not known.
+CROCHET_EXPORT void shard_variable(Graph& graph, const Variable& variable, const Shard& shard);
+
+// The step counter of a graph, for every engine. Hooks use Graph::global_step(), an output that
+// reads the counter: fetched with a run that increments the step, it gives the value from
+// before the increment. read_global_step() of session.h reads it in a run of its own.
+//
+//   get_or_create_global_step(graph);
+//   const Operation train = increment_global_step(graph, 1, {apply_gradients});
+
+// What Graph::global_step() is unless an engine overrides it: the one output in
+// kGlobalStepCollection; if there is none, the first output of the operation "global_step". Unset
+// if there is neither; unset, with an error in the log, if the collection has several.
+// Throws: InvalidArgumentError if it is known to be neither int32 nor int64, or not a scalar.
+CROCHET_EXPORT Output find_global_step(const Graph& graph);
+
+// Adds the counter, "global_step": an int64 of value 0.
+// Throws: AlreadyExistsError if the graph has one; FailedPreconditionError once it is
+// finalized; InvalidArgumentError as find_global_step() does.
+CROCHET_EXPORT Output create_global_step(Graph& graph);
+
+// The existing counter of the graph, or a new one. Throws as above.
+CROCHET_EXPORT Output get_or_create_global_step(Graph& graph);
+
+// An operation that adds `increment` to the counter, after `control_inputs`.
+// Throws: FailedPreconditionError if the graph has no counter, or is finalized.
+CROCHET_EXPORT Operation increment_global_step(Graph& graph, int64_t increment = 1,
+                                               std::vector<Output> control_inputs = {});
 
 }  // namespace crochet::inline v0

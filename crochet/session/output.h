@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 

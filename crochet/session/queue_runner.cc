@@ -76,7 +76,7 @@ class QueueRunner::Work {
   }
   void run(const Output& output) { session_.run(output); }
   // An enqueue operation has run once, or never will.
-  void note_first_run() {
+  void record_first_run() {
     const std::lock_guard lock(mutex_);
     --num_waiting_;
     changed_.notify_all();
@@ -147,7 +147,7 @@ class QueueRunner::Feeder {
   Feeder(std::shared_ptr<Work> work, Output enqueue_op)
       : work_(std::move(work)), enqueue_op_(enqueue_op) {}
   ~Feeder() {
-    note_first_run();
+    record_first_run();
     count_down();
   }
   Feeder(const Feeder&) = delete;
@@ -157,7 +157,7 @@ class QueueRunner::Feeder {
     try {
       while (!work_->stop_requested()) {
         work_->run(enqueue_op_);
-        note_first_run();
+        record_first_run();
       }
     } catch (...) {
       const std::exception_ptr error = std::current_exception();
@@ -167,8 +167,8 @@ class QueueRunner::Feeder {
   }
 
  private:
-  void note_first_run() {
-    if (!std::exchange(has_run_, true)) work_->note_first_run();
+  void record_first_run() {
+    if (!std::exchange(has_run_, true)) work_->record_first_run();
   }
   bool count_down() { return !std::exchange(is_over_, true) && work_->count_down(); }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
-#include "crochet/session/background_loop.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/session/graph.h"
 #include "crochet/session/output.h"
 
 namespace crochet::inline v0 {
@@ -42,7 +42,7 @@ struct QueueRunnerOptions {
 //       .close_op = close,
 //       .cancel_op = cancel}));
 //
-// A MonitoredSession over that graph starts the threads; crochet/monitor/background_threads.h
+// A MonitoredSession over that graph starts the threads; crochet/monitor/coordinator.h
 // starts them for other sessions. An error stops the session and fails the run; without a
 // coordinator, it is logged and kept in exceptions_raised().
 //

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/run_options.h"
-
 #include <algorithm>
+
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0 {
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/run_options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "crochet/session/session.h"
 
 namespace crochet {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0 {

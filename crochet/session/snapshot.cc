@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/snapshot.h"
-
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0 {
 
@@ -54,9 +53,9 @@ uint64_t Snapshot::version_of(const Tensor& tensor) const {
   return tensor.version();
 }
 
-void Snapshot::note_unannounced_write(const Tensor& tensor) const noexcept {
+void Snapshot::record_unannounced_write(const Tensor& tensor) const noexcept {
   for (const std::shared_ptr<PendingCopies>& copies : copies_)
-    copies->note_unannounced_write(tensor);
+    copies->record_unannounced_write(tensor);
 }
 
 void Snapshot::verify() const {

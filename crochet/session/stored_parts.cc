@@ -1,11 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/stored_parts.h"
-
 #include <set>
 #include <utility>
 
 #include "crochet/session/internal/nested_names.h"
+#include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0 {
 

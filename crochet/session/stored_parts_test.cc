@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/session/stored_parts.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "crochet/session/parted_saveable.h"
 
 namespace crochet {
 namespace {

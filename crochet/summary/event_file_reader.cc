@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/untrusted_file.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/summary/event_file_reader.h"
-#include "crochet/summary/record_file.h"
+#include "crochet/summary/internal/record_file.h"
 
 // The file, and the script that wrote it with TensorFlow, are in tests/golden/events.
 namespace crochet {
@@ -92,7 +92,7 @@ TEST(EventGoldenTest, SkipsUnknownFields) {
 
 TEST(EventGoldenTest, EncodesTheSameBytes) {
   const auto file = FileSystem::posix().open(golden_path());
-  RecordReader records(*file, golden_path());
+  internal::RecordReader records(*file, golden_path());
   records.read();
   for (size_t i = 1; i <= kNumFullyKnown; ++i) {
     const auto record = records.read();

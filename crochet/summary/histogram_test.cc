@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/summary/histogram.h"
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -13,7 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/half.h"
+#include "crochet/summary/event.h"
+#include "crochet/tensor/dtype.h"
 
 namespace crochet {
 namespace {

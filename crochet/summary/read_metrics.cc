@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/summary/read_metrics.h"
-
 #include "crochet/base/error.h"
 #include "crochet/summary/event_file_reader.h"
 

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/summary/summary_value.h"
-
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -10,6 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/proto_fields.h"
+#include "crochet/summary/event.h"
 
 namespace crochet::inline v0 {
 namespace {

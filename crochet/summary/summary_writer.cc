@@ -15,10 +15,10 @@
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/summary/event_file_reader.h"
-#include "crochet/summary/event_file_writer.h"
-#include "crochet/summary/json_lines_writer.h"
+#include "crochet/summary/internal/event_file_writer.h"
+#include "crochet/summary/internal/json_lines_writer.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -234,22 +234,23 @@ bool SummaryWriter::has_history() {
   if (!has_history_)
     attempt(events_, [&] {
       has_history_ = !event_files(files_, directory_).empty() ||
-                     files_.exists(join_path(directory_, kJsonLinesName));
+                     files_.exists(join_path(directory_, internal::kJsonLinesName));
     });
   return has_history_.value_or(true);
 }
 
-EventFileWriter& SummaryWriter::events() {
+internal::EventFileWriter& SummaryWriter::events() {
   if (!events_) {
     has_history();
-    events_ = std::make_shared<EventFileWriter>(files_, clock_, directory_);
+    events_ = std::make_shared<internal::EventFileWriter>(files_, clock_, directory_);
   }
   return *events_;
 }
 
-JsonLinesWriter& SummaryWriter::json_lines() {
+internal::JsonLinesWriter& SummaryWriter::json_lines() {
   if (!json_lines_)
-    json_lines_ = std::make_shared<JsonLinesWriter>(files_, join_path(directory_, kJsonLinesName));
+    json_lines_ = std::make_shared<internal::JsonLinesWriter>(
+        files_, join_path(directory_, internal::kJsonLinesName));
   return *json_lines_;
 }
 

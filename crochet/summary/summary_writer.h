@@ -15,15 +15,16 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/event.h"
-#include "crochet/summary/summary_value.h"
 
 namespace crochet::inline v0 {
 
+namespace internal {
 class EventFileWriter;
 class JsonLinesWriter;
+}  // namespace internal
 
 // A named number at some step: a point of a curve.
 struct Scalar {
@@ -126,8 +127,8 @@ class CROCHET_EXPORT SummaryWriter {
   int64_t dropped_values() const;
 
  private:
-  EventFileWriter& events();
-  JsonLinesWriter& json_lines();
+  internal::EventFileWriter& events();
+  internal::JsonLinesWriter& json_lines();
   bool write_event(const Event& event);
   void write_values(Event event, std::span<const SummaryValue> in_json_lines);
   void write_session_log(SessionLogEntry entry, int64_t step);
@@ -146,8 +147,8 @@ class CROCHET_EXPORT SummaryWriter {
   Clock& clock_;       // Not owned.
 
   mutable std::mutex mutex_;  // Guards what follows.
-  std::shared_ptr<EventFileWriter> events_;
-  std::shared_ptr<JsonLinesWriter> json_lines_;
+  std::shared_ptr<internal::EventFileWriter> events_;
+  std::shared_ptr<internal::JsonLinesWriter> json_lines_;
   // The step from which a session continues, until its start is written.
   int64_t pending_start_ = 0;
   // Written under the mutex; write_start(), which is called in each step, reads it without.

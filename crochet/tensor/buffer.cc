@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/tensor/buffer.h"
-
 #include <sys/mman.h>
 
 #include <cassert>
@@ -13,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/page.h"
 #include "crochet/base/internal/scheduling_point.h"
+#include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0 {
 namespace {

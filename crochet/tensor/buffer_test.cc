@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/tensor/buffer.h"
-
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,6 +20,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/page.h"
+#include "crochet/tensor/tensor.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/wait_until.h"
 

@@ -20,7 +20,7 @@
 
 #include <dlpack/dlpack.h>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0 {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet {

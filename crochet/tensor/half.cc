@@ -1,10 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/tensor/half.h"
-
 #include <bit>
 #include <cmath>
 #include <limits>
+
+#include "crochet/tensor/dtype.h"
 
 namespace crochet::inline v0 {
 namespace {

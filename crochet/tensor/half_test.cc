@@ -1,13 +1,13 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/tensor/half.h"
-
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include <gtest/gtest.h>
+
+#include "crochet/tensor/dtype.h"
 
 namespace crochet {
 namespace {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/visit_type.h"
 
 namespace crochet::inline v0 {

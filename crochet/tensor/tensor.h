@@ -9,15 +9,95 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/tensor/buffer.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/dtype.h"
-#include "crochet/tensor/half.h"
+#include "crochet/tensor/internal/value_traits.h"
 #include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0 {
+
+// All memory that tensors allocate starts at a multiple of this: vectorised sums depend on
+// alignment, and a resumed run must be bit-exact.
+inline constexpr size_t kBufferAlignment = 64;
+
+// Memory of at least this size is aligned to a page of 4096 bytes: disks read and write it without
+// a copy.
+inline constexpr size_t kPageAlignedBytes = size_t{1} << 20;
+
+// Shared memory of fixed size, for bytes or for objects that are destroyed with it. The reference
+// count is intrusive because is_unique() must happen after everything that former holders did with
+// the bytes, which std::shared_ptr::use_count does not guarantee.
+//
+// Large memory uses huge pages where the system has them: its first use, with page faults, is then
+// several times as fast. Allocating memory of kPageAlignedBytes and more touches none of its pages,
+// so this first use is on the thread that fills it.
+//
+// A buffer can also refer to borrowed memory, which belongs to another owner and is only read: such
+// a buffer is never unique, so a writer makes a copy first.
+class CROCHET_EXPORT Buffer {
+ public:
+  Buffer() = default;
+  // Uninitialised memory. Throws: ResourceExhaustedError with the size if there is not enough.
+  // `destroy`, unless null, is called with the memory and its size before it is freed.
+  using Destroy = void (*)(std::byte* data, size_t size) noexcept;
+  explicit Buffer(size_t num_bytes, Destroy destroy = nullptr);
+  // Borrowed memory. `release` is called with `context`, on the thread of the last holder, when
+  // that releases it. Throws: ResourceExhaustedError, without calling `release`.
+  using Release = void (*)(void* context) noexcept;
+  static Buffer borrow(std::span<const std::byte> bytes, Release release, void* context);
+  Buffer(const Buffer& other) noexcept : block_(other.block_) {
+    if (block_ != nullptr) share();
+  }
+  Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Buffer& operator=(Buffer other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Buffer() {
+    if (block_ != nullptr) release();
+  }
+
+  explicit operator bool() const { return block_ != nullptr; }
+  size_t size() const;
+  const std::byte* data() const;
+  // The address for writing, which the caller may keep: from now on the memory is exposed, and has
+  // no version. Requires: the memory is not borrowed, and no other holder reads or writes
+  // meanwhile.
+  std::byte* mutable_data();
+  // The same for a writer that forgets the address once it has written, such as an engine or a
+  // reader of files: the memory gets another version. Requires: as mutable_data().
+  std::byte* writable_data();
+  // True if the address was handed out for writing, so that something may write to the memory at
+  // any time.
+  bool is_exposed() const noexcept;
+  // True if this Buffer owns its memory and is its only holder. Accesses by former holders
+  // happened before.
+  bool is_unique() const noexcept;
+  // Another number after each writable_data(), which no other buffer of this process ever has: the
+  // same number means the same bytes. 0 if something unknown may write to them: for exposed and for
+  // borrowed memory; and for an unset buffer.
+  uint64_t version() const noexcept;
+
+ private:
+  struct Block;
+  explicit Buffer(Block* block) : block_(block) {}
+  // Add and remove a holder. Require: set.
+  void share() noexcept;
+  void release() noexcept;
+
+  Block* block_ = nullptr;
+};
+
+// The memory owned by all buffers of this process. Thread-safe.
+struct BufferUsage {
+  size_t num_bytes = 0;       // Current.
+  size_t peak_num_bytes = 0;  // Maximum since the last reset_peak_buffer_usage().
+};
+CROCHET_EXPORT BufferUsage buffer_usage();
+CROCHET_EXPORT void reset_peak_buffer_usage();
 
 // A dense, row-major array of numbers or strings with a type and a shape. Copying shares
 // the memory; writing through one holder copies it first if there are other
@@ -207,5 +287,38 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 // "float32 [64,128]", and the value of a tensor of one element: "int64 [] = 7",
 // "string [] = \"cat\"" (only the start of a long string).
 CROCHET_EXPORT std::string describe(const Tensor& tensor);
+
+// Adapters for array libraries define `Tensor array_to_tensor(ToTensorTag, const Array&)` in
+// namespace crochet.
+struct ToTensorTag {};
+
+// Converts the result of a user's callable to a tensor: a number, a string, a std::vector of
+// either, a Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one of these;
+// an empty optional gives an unset tensor.
+template <typename T>
+Tensor to_tensor(T&& value) {
+  using Value = std::remove_cvref_t<T>;
+  if constexpr (std::is_same_v<Value, Tensor>) {
+    return std::forward<T>(value);
+  } else if constexpr (internal::kIsOptional<Value>) {
+    return value ? to_tensor(*std::forward<T>(value)) : Tensor();
+  } else if constexpr (Element<Value>) {
+    return Tensor::scalar(value);
+  } else if constexpr (std::is_convertible_v<Value, std::string>) {
+    return Tensor::scalar(std::string(std::forward<T>(value)));
+  } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+    return Tensor::from(std::forward<T>(value));
+  } else if constexpr (internal::kIsVectorOfNumbers<Value>) {
+    return Tensor::from(value);
+  } else if constexpr (requires { array_to_tensor(ToTensorTag{}, value); }) {
+    return array_to_tensor(ToTensorTag{}, value);
+  } else {
+    static_assert(
+        !sizeof(Value*),
+        "crochet cannot make a tensor of this type: return a number, a string, a "
+        "std::vector of one, a crochet::Tensor, or a std::optional of one; for Eigen's matrices "
+        "include <crochet/eigen.h>");
+  }
+}
 
 }  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0 {

@@ -1,10 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/tensor/to_tensor.h"
-
 #include <gtest/gtest.h>
 
 #include "crochet/eigen.h"
+#include "crochet/tensor/tensor.h"
 
 namespace crochet {
 namespace {

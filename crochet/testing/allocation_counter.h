@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0 {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/io/directory.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/errno_error.h"
 #include "crochet/io/internal/writable_state.h"
 #include "crochet/testing/internal/failing_calls.h"

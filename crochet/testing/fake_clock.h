@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0 {
 

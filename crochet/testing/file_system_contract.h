@@ -18,10 +18,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
-#include "crochet/io/crc32c.h"
-#include "crochet/io/directory.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0 {
 
@@ -229,7 +228,7 @@ TEST_P(FileSystemContract, LargeFilesComputeChecksums) {
     done += piece.size();
   }
   file->close();
-  EXPECT_EQ(crc, extend_crc32c(7, std::as_bytes(std::span(content))));
+  EXPECT_EQ(crc, internal::extend_crc32c(7, std::as_bytes(std::span(content))));
   EXPECT_TRUE(read_file(files_, path("a")) == "head" + content);
 }
 
@@ -300,7 +299,7 @@ TEST_P(FileSystemContract, StreamsAPartOfAFile) {
         EXPECT_EQ(static_cast<char>(byte), static_cast<char>('0' + place));
       } else {
         const uint32_t crc = stream->read_with_crc32c(5, {&byte, 1});
-        EXPECT_EQ(crc, extend_crc32c(5, {&byte, 1}));
+        EXPECT_EQ(crc, internal::extend_crc32c(5, {&byte, 1}));
         EXPECT_EQ(static_cast<char>(byte), static_cast<char>('0' + place));
       }
     }

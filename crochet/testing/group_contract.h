@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/group/group.h"
 
 namespace crochet::inline v0 {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0 {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/log.h"
 
 namespace crochet::inline v0 {

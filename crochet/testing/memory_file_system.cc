@@ -8,10 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "crochet/io/directory.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/errno_error.h"
 #include "crochet/io/internal/file_place.h"
-#include "crochet/io/path.h"
 #include "crochet/testing/internal/memory_files.h"
 
 namespace crochet::inline v0 {

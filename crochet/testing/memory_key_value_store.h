@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/testing/key_value_store.h"
 
 namespace crochet::inline v0 {

@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/session.h"
 
 namespace crochet::inline v0 {

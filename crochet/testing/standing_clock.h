@@ -6,7 +6,7 @@
 #include <mutex>
 #include <stop_token>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet::inline v0 {

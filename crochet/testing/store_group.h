@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/group/group.h"
 #include "crochet/testing/key_value_store.h"
 

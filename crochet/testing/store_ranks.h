@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/testing/memory_key_value_store.h"
 #include "crochet/testing/store_group.h"
 

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/errno_error.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 namespace {

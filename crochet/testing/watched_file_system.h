@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/testing/memory_file_system.h"
 
 namespace crochet::inline v0 {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0 {

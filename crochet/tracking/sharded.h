@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "crochet/session/shard.h"
+#include "crochet/session/graph.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0 {

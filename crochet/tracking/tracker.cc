@@ -10,7 +10,7 @@
 #include "crochet/checkpoint/saver/internal/initial_values.h"
 #include "crochet/session/internal/nested_names.h"
 #include "crochet/session/internal/rank_layout.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tracking/epochs.h"
 #include "crochet/tracking/internal/fixed_state.h"
 #include "crochet/tracking/internal/provided_state.h"
@@ -223,7 +223,8 @@ void Tracker::provide(std::function<void(Tracker& here)> visit) {
   Tracker whole = *this;
   whole.is_fixed_ = false;  // Its parts are.
   whole.add_own_object(state);
-  if (state->epochs()) internal::note_tracked_epochs(*graph_, [state] { return state->epochs(); });
+  if (state->epochs())
+    internal::record_tracked_epochs(*graph_, [state] { return state->epochs(); });
 }
 
 void Tracker::mark(std::string_view name) const {
@@ -234,10 +235,10 @@ void Tracker::mark(std::string_view name) const {
       [](const TensorMap&) {}));
 }
 
-void Tracker::note_epochs(const EpochOrder& epochs) const {
+void Tracker::record_epochs(const EpochOrder& epochs) const {
   if (members_ != nullptr) return;
   if (visitor_ != nullptr) return visitor_->epochs(epochs);
-  internal::note_tracked_epochs(*graph_, [&epochs] { return epochs.progress(); });
+  internal::record_tracked_epochs(*graph_, [&epochs] { return epochs.progress(); });
 }
 
 std::string Tracker::name() const {
@@ -258,8 +259,8 @@ bool Tracker::is_plan() const {
 
 void Tracker::keep(std::shared_ptr<const void> object) const { visitor_->keep(std::move(object)); }
 
-void Tracker::note_entries(const EntryChanges& changes) const {
-  visitor_->note_entries(prefix_, changes);
+void Tracker::record_entries(const EntryChanges& changes) const {
+  visitor_->record_entries(prefix_, changes);
 }
 
 }  // namespace crochet::inline v0

@@ -12,12 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/session/graph.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/saveable.h"
-#include "crochet/session/shard.h"
-#include "crochet/session/stored_parts.h"
 #include "crochet/tracking/classes.h"
 #include "crochet/tracking/internal/part_visitor.h"
 #include "crochet/tracking/internal/part_walks.h"
@@ -179,7 +178,7 @@ class CROCHET_EXPORT Tracker {
   // Records that something exists that has no parts.
   void mark(std::string_view name) const;
   // Records epochs, whose progress is a curve of a loop.
-  void note_epochs(const EpochOrder& epochs) const;
+  void record_epochs(const EpochOrder& epochs) const;
 
   // True where values become variables and objects of the graph.
   bool is_direct() const { return visitor_ == nullptr && members_ == nullptr; }
@@ -189,7 +188,7 @@ class CROCHET_EXPORT Tracker {
   StoredParts layout() const;
   bool is_plan() const;
   void keep(std::shared_ptr<const void> object) const;
-  void note_entries(const EntryChanges& changes) const;
+  void record_entries(const EntryChanges& changes) const;
   // Lists the parts of the value here by `walk`, as those of one that options keep as a whole.
   template <typename Walk>
   void track_whole(WholeValue::Kind kind, const Walk& walk) const;
@@ -471,7 +470,7 @@ void Tracker::track_value(T& value) {
     add_own_object(
         internal::make_saveable([&value] { return value.save(); },
                                 [&value](const TensorMap& state) { value.restore(state); }));
-    if constexpr (std::derived_from<T, EpochOrder>) note_epochs(value);
+    if constexpr (std::derived_from<T, EpochOrder>) record_epochs(value);
   } else if constexpr (std::same_as<T, Tensor>) {
     add_own_object(internal::saveable_tensor(value, name()));
   } else if constexpr (std::same_as<T, std::string>) {
@@ -530,6 +529,28 @@ void Tracker::track_value(T& value) {
   } else {
     internal::TypeThatCannotBeTracked<T>();
   }
+}
+
+namespace internal {
+
+template <typename T>
+struct Fixed {
+  using ReferenceToTracked = void;
+  void track(Tracker& tracker) { tracker.track_fixed(value); }
+
+  T& value;
+};
+
+}  // namespace internal
+
+// A container whose entries the program determines, not the checkpoint: a restore from a checkpoint
+// that has other entries or sizes, here or in what the container owns, is an error, unless options
+// of the restore name them.
+//
+//   loop.track("layers", fixed(layers));
+template <typename T>
+auto fixed(T& value) {
+  return internal::Fixed<T>{value};
 }
 
 }  // namespace crochet::inline v0

@@ -283,8 +283,9 @@ TEST_F(GroupSavesTest, PartsOfAKilledJobAreRemoved) {
   expect_all_end_at(run(2, 5), 5);
   const std::string part = internal::temporary_filename("run/model.ckpt-7");
   for (const std::string& path :
-       {index_filename(part), data_filename(part, 0, 1), internal::failed_part_filename(part),
-        internal::temporary_filename(index_filename(part))})
+       {internal::index_filename(part), internal::data_filename(part, 0, 1),
+        internal::failed_part_filename(part),
+        internal::temporary_filename(internal::index_filename(part))})
     files_.create(path)->close();
   EXPECT_THAT(leftovers(), SizeIs(4));
   expect_all_end_at(run(2, 8), 8);

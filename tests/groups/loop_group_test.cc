@@ -27,7 +27,7 @@
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
-#include "crochet/ranks/group_of.h"
+#include "crochet/ranks/ranks.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of a checkpoint, and what remains of them when a disk fails.
-#include "crochet/ranks/internal/rank_parts.h"
-
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -21,9 +19,8 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/internal/failed_part.h"
@@ -31,6 +28,7 @@
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/ranks/internal/rank_contributions.h"
 #include "crochet/ranks/internal/rank_saves.h"
 #include "crochet/session/internal/rank_layout.h"
 #include "crochet/testing/failing_file_system.h"
@@ -111,15 +109,15 @@ class TwoRanks final : private internal::JointSave {
   const std::shared_ptr<std::atomic<bool>> lost = std::make_shared<std::atomic<bool>>(false);
 
  private:
-  std::shared_ptr<internal::JointParts> begin(const Saver&, const internal::VariableSelection&,
-                                              const std::string& prefix, Snapshot&) override {
+  std::shared_ptr<internal::Contributions> begin(const Saver&, const internal::VariableSelection&,
+                                                 const std::string& prefix, Snapshot&) override {
     const auto directory = internal::CheckpointDirectory::to_save_in(files_, "run");
     const std::string base = internal::temporary_filename(prefix);
     const std::string part = internal::part_prefix(base, 1);
     if (before_part) before_part(part);
     if (writes_part) other_.write_part(part);
     if (after_part) after_part();
-    return std::make_shared<internal::RankParts>(
+    return std::make_shared<internal::RankContributions>(
         directory.shared_files(), prefix, std::map<int, std::string>{{0, base}, {1, part}},
         std::vector<std::string>(), internal::RankWaiting{2, kPartTimeoutSecs, lost});
   }
@@ -205,7 +203,7 @@ TEST_F(RankPartsTest, RefusesADamagedPart) {
   TwoRanks ranks(disk_, clock_);
   ranks.writes_part = false;
   ranks.before_part = [&](const std::string& part) {
-    replace_file(disk_, index_filename(part), "not an index");
+    replace_file(disk_, internal::index_filename(part), "not an index");
   };
   EXPECT_THROW(ranks.save(2), DataLossError);
   EXPECT_FALSE(checkpoint_exists(disk_, "run/model.ckpt-2"));

@@ -12,7 +12,7 @@
 #include "crochet/checkpoint/safetensors/internal/safetensors_types.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/fmt.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/tensor/internal/small_number.h"
 #include "tests/interop/interop_tensors.h"
 

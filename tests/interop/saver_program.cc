@@ -26,7 +26,7 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 using namespace crochet;

@@ -36,7 +36,7 @@ set(table
     "summary                    | session tensor io base | TensorBoard event files, JSON lines, histograms, Chrome traces"
     "ranks                      | checkpoint session tensor io group base | what the ranks of a run agree on: `RunAgreement`, alone or of a group; the parts that they save together"
     "monitor                    | ranks checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
-    "hooks                      | monitor ranks summary checkpoint session tensor io group base | the hooks, one header each"
+    "hooks                      | monitor ranks summary checkpoint session tensor io group base | the hooks, a header each or with those that they serve"
     "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
     "engines/tensorflow         | monitor ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
     "engines/tensorflow/builder | engines/tensorflow monitor ranks session tensor io base | `GraphBuilder`, which builds such graphs in C++"

@@ -5,7 +5,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(expected
-    "crochet/base/upwards.h: base may not include crochet/io/path.h"
+    "crochet/base/upwards.h: base may not include crochet/io/file_system.h"
     "crochet/checkpoint/layout/upwards.h: checkpoint/layout may not include crochet/checkpoint/bundle/internal/bundle_index.h"
     "crochet/checkpoint/nowhere/unknown.cc: its folder is not in the table"
     "crochet/checkpoint/safetensors/sideways.cc: checkpoint/safetensors may not include crochet/checkpoint/bundle/internal/bundle_index.h"

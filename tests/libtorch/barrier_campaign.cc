@@ -24,9 +24,8 @@
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/internal/session.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/libtorch/track.h"
-#include "crochet/libtorch/write_barrier.h"
 #include "crochet/tracking/tracker.h"
 #include "tests/libtorch/test_training.h"
 
@@ -49,7 +48,7 @@ Sums checksums(const crochet::Snapshot& snapshot) {
   Sums sums;
   for (const auto& [name, tensor] : snapshot.tensors())
     if (tensor.dtype() != crochet::DType::kString)
-      sums.emplace(name, crochet::crc32c(tensor.bytes()));
+      sums.emplace(name, crochet::internal::crc32c(tensor.bytes()));
   return sums;
 }
 
@@ -61,12 +60,12 @@ Sums checksums_in_place(const crochet::Snapshot& snapshot) {
     if (tensor.dtype() == crochet::DType::kString) continue;
     uint32_t& sum = sums[name];
     const crochet::ReadBytes read = snapshot.pending(tensor);
-    if (!read) sum = crochet::crc32c(tensor.bytes());
+    if (!read) sum = crochet::internal::crc32c(tensor.bytes());
     for (size_t begin = 0; read && begin < tensor.num_bytes(); begin += buffer.size()) {
       const auto piece =
           std::span(buffer).first(std::min(buffer.size(), tensor.num_bytes() - begin));
       read(begin, piece);
-      sum = crochet::extend_crc32c(sum, piece);
+      sum = crochet::internal::extend_crc32c(sum, piece);
     }
   }
   return sums;

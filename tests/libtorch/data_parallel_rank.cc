@@ -42,7 +42,7 @@
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/libtorch/data_parallel.h"
 #include "crochet/libtorch/join.h"
 
@@ -134,7 +134,7 @@ unsigned checksum(const Net& net) {
   uint32_t sum = 0;
   const auto add = [&](const torch::Tensor& tensor) {
     const torch::Tensor values = tensor.detach().contiguous();
-    sum = crochet::extend_crc32c(
+    sum = crochet::internal::extend_crc32c(
         sum, {static_cast<const std::byte*>(values.data_ptr()), values.nbytes()});
   };
   for (const auto& each : net->parameters()) add(each);

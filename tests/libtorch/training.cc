@@ -13,9 +13,9 @@
 
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
-#include "crochet/libtorch/track_all.h"
+#include "crochet/io/internal/crc32c.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/loop/loop.h"
 #include "tests/libtorch/test_training.h"
 
@@ -25,7 +25,7 @@ namespace {
 unsigned checksum(const std::string& prefix) {
   uint32_t sum = 0;
   const auto add = [&](const void* data, size_t size) {
-    sum = crochet::extend_crc32c(sum, {static_cast<const std::byte*>(data), size});
+    sum = crochet::internal::extend_crc32c(sum, {static_cast<const std::byte*>(data), size});
   };
   const crochet::CheckpointReader reader(prefix);
   for (const auto& [name, info] : reader.tensors()) {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/mpi/join.h"

@@ -23,15 +23,15 @@
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
 #include "crochet/checkpoint/directory/internal/own_files.h"
-#include "crochet/checkpoint/directory/leftovers.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
-#include "crochet/io/directory_lock.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -231,8 +231,7 @@ class FaultLife {
       if (own_file(name) == OwnFile::kRecord) continue;
       const auto file = parse_checkpoint_filename(name);
       const std::string base(file ? file->base : std::string_view(name));
-      if (!file || file->part == CheckpointPart::kTemporary ||
-          step_of_prefix(base).value_or(0) > newest)
+      if (!file || file->role == FileRole::kTemporary || step_of_prefix(base).value_or(0) > newest)
         found.saves.insert(is_temporary_state(name, "checkpoint") && !sound.empty()
                                ? base_name(sound.back())
                                : base);

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "crochet/group/group_environment.h"
 #include "crochet/group/internal/socket.h"
 #include "crochet/group/join.h"
 #include "crochet/testing/group_contract.h"

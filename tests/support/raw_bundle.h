@@ -10,8 +10,8 @@
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
 #include "tests/support/encoded_table.h"
 
 // For tests: bundles built byte by byte.

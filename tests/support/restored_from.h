@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet::inline v0 {
 

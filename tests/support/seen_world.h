@@ -19,8 +19,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/hooks/checkpoint_saver_listener.h"
-#include "crochet/io/path.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
+#include "crochet/io/file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

@@ -13,7 +13,7 @@
 
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/session/global_step.h"
+#include "crochet/session/graph.h"
 #include "crochet/testing/scripted_session.h"
 #include "tests/support/checkpoint_contents.h"
 

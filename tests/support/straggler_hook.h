@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/testing/log_capture.h"
 #include "tests/support/wait_until.h"

@@ -18,7 +18,7 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/copies/write_barrier.h"
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/session.h"
 #include "tests/support/local_variables.h"

@@ -13,8 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/monitor/background_threads.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/tensorflow/test_graphs.h"

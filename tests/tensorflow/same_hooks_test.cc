@@ -14,7 +14,7 @@
 #include "crochet/crochet.h"
 #include "crochet/eigen.h"
 #include "crochet/fmt.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

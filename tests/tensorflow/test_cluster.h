@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "crochet/engines/tensorflow/cluster_config.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/server.h"
 
 namespace crochet::tensorflow {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/base/class_name.h"
+#include "crochet/base/internal/class_name.h"
 
 namespace crochet::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <string_view>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0::internal {
 

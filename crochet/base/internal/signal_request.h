@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0::internal {
 
@@ -18,8 +18,8 @@ namespace crochet::inline v0::internal {
 inline constexpr std::chrono::seconds kOneRequest(1);
 
 // Called by signal handlers; lock-free. True if the process must end now.
-CROCHET_EXPORT bool note_signal(int signal) noexcept;
+CROCHET_EXPORT bool record_signal(int signal) noexcept;
 // The same at a time of the steady clock.
-CROCHET_EXPORT bool note_signal_at(int signal, int64_t nanoseconds) noexcept;
+CROCHET_EXPORT bool record_signal_at(int signal, int64_t nanoseconds) noexcept;
 
 }  // namespace crochet::inline v0::internal

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_owner.h"
 
 namespace crochet::inline v0::internal {

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/layout/internal/slice_key.h"
 #include "crochet/checkpoint/layout/internal/staged_files.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/slice_cover.h"
 #include "crochet/tensor/tensor_slice.h"
 
@@ -35,7 +35,8 @@ struct Input {
 std::vector<Input> read_inputs(FileSystem& files, std::span<const std::string> prefixes) {
   std::vector<Input> inputs;
   for (const std::string& prefix : prefixes)
-    inputs.push_back({prefix, internal::read_bundle_index(files, index_filename(prefix))});
+    inputs.push_back(
+        {prefix, internal::read_bundle_index(files, internal::index_filename(prefix))});
   return inputs;
 }
 
@@ -78,7 +79,7 @@ class Merge {
   // The data files in order, by their names in the inputs.
   const std::vector<std::string>& sources() const { return sources_; }
   std::string destination(size_t i) const {
-    return data_filename(output_, static_cast<int>(i), header_.num_shards);
+    return internal::data_filename(output_, static_cast<int>(i), header_.num_shards);
   }
   std::string table() const {
     internal::TableWriter table;
@@ -92,7 +93,8 @@ class Merge {
   void number_shards(const Input& input) {
     for (const int shard : used_shards(input.index)) {
       numbers_[{&input, shard}] = static_cast<int32_t>(sources_.size());
-      sources_.push_back(data_filename(input.prefix, shard, input.index.header.num_shards));
+      sources_.push_back(
+          internal::data_filename(input.prefix, shard, input.index.header.num_shards));
     }
   }
 
@@ -205,9 +207,10 @@ void check_data(FileSystem& files, const Merge& merge) {
 }
 
 void remove_input(FileSystem& files, const Input& input) {
-  files.remove(index_filename(input.prefix));
+  files.remove(internal::index_filename(input.prefix));
   for (int shard = 0; shard < input.index.header.num_shards; ++shard) {
-    const std::string unused = data_filename(input.prefix, shard, input.index.header.num_shards);
+    const std::string unused =
+        internal::data_filename(input.prefix, shard, input.index.header.num_shards);
     if (files.exists(unused)) files.remove(unused);
   }
 }
@@ -218,7 +221,7 @@ void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
                    const std::string& output,
                    const std::function<bool(std::string_view)>& joins_rows) {
   if (prefixes.empty()) throw InvalidArgumentError(fmt::format("{}: no inputs to merge", output));
-  if (files.exists(index_filename(output)))
+  if (files.exists(internal::index_filename(output)))
     throw AlreadyExistsError(fmt::format("{}: the checkpoint already exists", output));
   const std::vector<Input> inputs = read_inputs(files, prefixes);
   const Merge merge(inputs, output, joins_rows);
@@ -227,7 +230,7 @@ void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
   internal::StagedFiles staged(files, output);
   for (size_t i = 0; i < merge.sources().size(); ++i)
     staged.rename_too(merge.sources()[i], merge.destination(i));
-  staged.create(index_filename(output)).append(merge.table());
+  staged.create(internal::index_filename(output)).append(merge.table());
   staged.sync();
   staged.publish();
   for (const Input& input : inputs) remove_input(files, input);

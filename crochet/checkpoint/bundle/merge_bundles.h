@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {

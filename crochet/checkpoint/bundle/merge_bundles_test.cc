@@ -10,7 +10,7 @@
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/attack_count.h"
@@ -178,10 +178,10 @@ TEST(MergeBundlesTest, RejectsMissingInputsAndAnExistingOutput) {
   write_parts(files);
   EXPECT_THROW(merge_bundles(files, {{"in/a", "in/c"}}, "out/m"), NotFoundError);
   EXPECT_THROW(merge_bundles(files, kParts, "in/b"), AlreadyExistsError);
-  files.remove(data_filename("in/b", 0, 1));
+  files.remove(internal::data_filename("in/b", 0, 1));
   EXPECT_THAT([&] { merge_bundles(files, kParts, "out/m"); },
               ThrowsMessage<DataLossError>(HasSubstr("in/b.data-00000-of-00001")));
-  EXPECT_TRUE(files.exists(data_filename("in/a", 0, 1)));
+  EXPECT_TRUE(files.exists(internal::data_filename("in/a", 0, 1)));
 }
 
 // A disk may persist the name of the index before those of the data.

@@ -10,7 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/coding.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "tests/support/decoded_table.h"
 #include "tests/support/encoded_table.h"
 

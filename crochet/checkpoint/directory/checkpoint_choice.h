@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/retention.h"
 
 namespace crochet::inline v0 {

@@ -8,28 +8,24 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/directory/internal/listing.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/untrusted_file.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 namespace {
-
-using internal::CheckpointPart;
-using internal::list_or_none;
 
 // The data files of a prefix except those that are also an index, for any number of data files.
 std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
   std::vector<std::string> paths;
   const std::string directory = directory_of(prefix);
   const std::string base = base_name(prefix);
-  for (const std::string& name : list_or_none(files, directory)) {
-    const auto file = internal::parse_checkpoint_filename(name);
-    if (file && file->part == CheckpointPart::kData && file->base == base)
-      paths.push_back(join_path(directory, name));
-  }
+  for (const internal::ListedFile& file : internal::list_files(files, directory))
+    if (file.is_data() && file.base == base) paths.push_back(join_path(directory, file.name));
   return paths;
 }
 
@@ -56,14 +52,14 @@ std::set<std::string> names_of(const std::string& base, CheckpointFormat format,
   std::set<std::string> names;
   const bool is_bundle = format == CheckpointFormat::kTensorBundle;
   if (is_bundle)
-    names.insert(index_filename(base));
+    names.insert(internal::index_filename(base));
   else if (num_shards == 1)
-    return {safetensors_filename(base)};
+    return {internal::safetensors_filename(base)};
   else
-    names.insert(safetensors_index_filename(base));
+    names.insert(internal::safetensors_index_filename(base));
   for (int shard = 0; shard < num_shards; ++shard)
-    names.insert(is_bundle ? data_filename(base, shard, num_shards)
-                           : safetensors_shard_filename(base, shard, num_shards));
+    names.insert(is_bundle ? internal::data_filename(base, shard, num_shards)
+                           : internal::safetensors_shard_filename(base, shard, num_shards));
   return names;
 }
 
@@ -72,11 +68,10 @@ std::set<std::string> names_of(const std::string& base, CheckpointFormat format,
 std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
                                           const CheckpointBasename& basename) {
   std::vector<std::pair<int64_t, std::string>> found;
-  for (const std::string& name : list_or_none(files, directory)) {
-    const auto file = internal::parse_checkpoint_filename(name);
-    if (!file || file->part != CheckpointPart::kIndex) continue;
-    if (const auto step = internal::parse_step(file->base, basename.str()))
-      found.emplace_back(*step, join_path(directory, file->base));
+  for (const internal::ListedFile& file : internal::list_files(files, directory)) {
+    if (!file.is_index()) continue;
+    if (const auto step = internal::parse_step(file.base, basename.str()))
+      found.emplace_back(*step, join_path(directory, file.base));
   }
   std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());  // One prefix in two formats.
@@ -110,15 +105,7 @@ void remove_checkpoint(FileSystem& files, const std::string& prefix) {
   remove_if_there(files, prefix + ".meta");
   remove_indexes(files, directory_of(prefix), internal::index_filenames(prefix));
   for (const std::string& path : data_files(files, prefix)) remove_if_there(files, path);
-  remove_if_there(files, sidecar_filename(prefix));
-}
-
-std::vector<std::string> internal::list_or_none(FileSystem& files, const std::string& directory) {
-  try {
-    return files.list(directory);
-  } catch (const NotFoundError&) {
-    return {};
-  }
+  remove_if_there(files, internal::sidecar_filename(prefix));
 }
 
 void internal::remove_replaced(FileSystem& files, const std::string& prefix,
@@ -148,7 +135,7 @@ std::vector<std::string> internal::paths_of_checkpoint(FileSystem& files,
   std::vector<std::string> paths = data_files(files, prefix);
   paths.push_back(prefix + ".meta");
   std::ranges::move(internal::index_filenames(prefix), std::back_inserter(paths));
-  paths.push_back(sidecar_filename(prefix));
+  paths.push_back(internal::sidecar_filename(prefix));
   return paths;
 }
 

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
@@ -42,10 +41,6 @@ namespace internal {
 CROCHET_EXPORT std::optional<double> time_of_checkpoint(FileSystem& files,
                                                         const std::string& prefix);
 
-// The names in a directory; empty if there is no such directory.
-CROCHET_EXPORT std::vector<std::string> list_or_none(FileSystem& files,
-                                                     const std::string& directory);
-
 // Removes the files of a replaced checkpoint with the same prefix in another format, or with
 // another number of files: its index first. Requires: the checkpoint in `format` is published.
 CROCHET_EXPORT void remove_replaced(FileSystem& files, const std::string& prefix,
@@ -61,5 +56,20 @@ CROCHET_EXPORT std::vector<std::string> paths_of_checkpoint(FileSystem& files,
                                                             const std::string& prefix);
 
 }  // namespace internal
+
+// The files of `<basename>-<digits>` left by killed saves and removals: temporary files; data
+// files, sidecars and meta graphs without an index; data files whose number of shards differs from
+// the index; and temporary files of the state file, `latest_filename`. A running save has such
+// files, too.
+CROCHET_EXPORT std::vector<std::string> list_leftovers(
+    FileSystem& files, const std::string& directory, const CheckpointBasename& basename,
+    const FileName& latest_filename = "checkpoint");
+
+// Removes all of them, under the directory's lock, and logs each one; a warning for each that
+// cannot be removed. Does nothing if there is no such directory. Throws: FailedPreconditionError if
+// another process holds that lock.
+CROCHET_EXPORT void remove_leftovers(FileSystem& files, const std::string& directory,
+                                     const CheckpointBasename& basename,
+                                     const FileName& latest_filename = "checkpoint");
 
 }  // namespace crochet::inline v0

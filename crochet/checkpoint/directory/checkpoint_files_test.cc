@@ -8,9 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -21,7 +20,7 @@
 namespace crochet {
 namespace {
 
-using internal::CheckpointPart;
+using internal::FileRole;
 using internal::parse_checkpoint_filename;
 using internal::put_file;
 using testing::ElementsAre;
@@ -44,22 +43,22 @@ class CheckpointFilesTest : public testing::Test {
 };
 
 TEST_F(CheckpointFilesTest, ParsesFilenames) {
-  const auto is = [](std::string_view name, CheckpointPart part, std::string_view base) {
+  const auto is = [](std::string_view name, FileRole part, std::string_view base) {
     const auto file = parse_checkpoint_filename(name);
     ASSERT_TRUE(file) << name;
-    EXPECT_EQ(file->part, part) << name;
+    EXPECT_EQ(file->role, part) << name;
     EXPECT_EQ(file->base, base) << name;
   };
-  is("m-1.index", CheckpointPart::kIndex, "m-1");
-  is("m-1.data-00000-of-00001", CheckpointPart::kData, "m-1");
-  is("m-1.data-100000-of-100001", CheckpointPart::kData, "m-1");
-  is("a.index.index", CheckpointPart::kIndex, "a.index");
-  is("m-1.json", CheckpointPart::kSidecar, "m-1");
-  is("m-1.index.tempstate123", CheckpointPart::kTemporary, "m-1");
-  is("m-1.data-00000-of-00001.tempstate9", CheckpointPart::kTemporary, "m-1");
-  is("m-1.json.tmp" + kHex, CheckpointPart::kTemporary, "m-1");
-  is("m-1.meta", CheckpointPart::kMetaGraph, "m-1");
-  is("m-1.meta.tmp" + kHex, CheckpointPart::kTemporary, "m-1");
+  is("m-1.index", FileRole::kIndex, "m-1");
+  is("m-1.data-00000-of-00001", FileRole::kData, "m-1");
+  is("m-1.data-100000-of-100001", FileRole::kData, "m-1");
+  is("a.index.index", FileRole::kIndex, "a.index");
+  is("m-1.json", FileRole::kSidecar, "m-1");
+  is("m-1.index.tempstate123", FileRole::kTemporary, "m-1");
+  is("m-1.data-00000-of-00001.tempstate9", FileRole::kTemporary, "m-1");
+  is("m-1.json.tmp" + kHex, FileRole::kTemporary, "m-1");
+  is("m-1.meta", FileRole::kMetaGraph, "m-1");
+  is("m-1.meta.tmp" + kHex, FileRole::kTemporary, "m-1");
   for (const std::string name :
        {"", "m-1", "m-1.meta.tempstate1", "m-1.indexx", "m-1.data-0000-of-00001",
         "m-1.data-00000-of-0000x", "m-1.data-00000", "m-1.index.tempstate", "m-1.index.tempstatex1",

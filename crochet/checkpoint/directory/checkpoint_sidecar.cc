@@ -16,11 +16,11 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/parse_json.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/io/internal/untrusted_file.h"
-#include "crochet/io/path.h"
 #include "crochet/version.h"
 
 namespace crochet::inline v0 {
@@ -200,8 +200,8 @@ CheckpointSidecar from_json(const json& object) {
 // A sidecar created from the checkpoint's files. It has no checksum of the index, since the writer
 // is unknown.
 CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
-  const double time =
-      files.modified_time(find_index(files, prefix).value_or(index_filename(prefix)));
+  const double time = files.modified_time(
+      internal::find_index(files, prefix).value_or(internal::index_filename(prefix)));
   return {.step = internal::step_of_prefix(prefix).value_or(-1),
           .unix_time = std::clamp(time, 0.0, kMaxTime),
           .library_version = "unknown",
@@ -217,8 +217,8 @@ std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::
   try {
     lock = try_lock_for(files, path, kLockLimit);
   } catch (const UnimplementedError&) {
-    const auto held = DirectoryLock::held_here(files, directory);
-    if (!held || held->kind() != DirectoryLock::Kind::kNone) throw;
+    const auto held = internal::DirectoryLock::held_here(files, directory);
+    if (!held || held->kind() != internal::DirectoryLock::Kind::kNone) throw;
     return nullptr;
   }
   if (!lock)
@@ -241,7 +241,7 @@ void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidec
   internal::JsonTree tree;
   fill(tree.root, sidecar);
   const std::string text = tree.root.dump(2, ' ', false, json::error_handler_t::replace);
-  const std::string path = sidecar_filename(prefix);
+  const std::string path = internal::sidecar_filename(prefix);
   if (text.size() >= internal::kMaxSidecarBytes)
     throw InvalidArgumentError(fmt::format("{}: found {} bytes to write, expected at most {}", path,
                                            text.size() + 1, internal::kMaxSidecarBytes));
@@ -249,7 +249,7 @@ void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidec
 }
 
 std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::string& prefix) {
-  const std::string path = sidecar_filename(prefix);
+  const std::string path = internal::sidecar_filename(prefix);
   std::string text;
   try {
     text = internal::read_untrusted_file(files, path, internal::kMaxSidecarBytes);
@@ -279,8 +279,8 @@ std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
   try {
     return load_sidecar(files, prefix);
   } catch (const DataLossError& error) {
-    log_warning(
-        fmt::format("{}: damaged and not used: {}", sidecar_filename(prefix), error.what()));
+    log_warning(fmt::format("{}: damaged and not used: {}", internal::sidecar_filename(prefix),
+                            error.what()));
     return std::nullopt;
   }
 }
@@ -288,7 +288,7 @@ std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
 void update_sidecar(FileSystem& files, const std::string& prefix,
                     const std::function<void(CheckpointSidecar& sidecar)>& change) {
   const auto check_there = [&] {
-    if (!find_index(files, prefix))
+    if (!internal::find_index(files, prefix))
       throw NotFoundError(fmt::format("{}: there is no such checkpoint", prefix));
   };
   check_there();
@@ -297,9 +297,9 @@ void update_sidecar(FileSystem& files, const std::string& prefix,
   if (!sidecar) sidecar = made_anew(files, prefix);
   change(*sidecar);
   write_sidecar(files, prefix, *sidecar);
-  if (find_index(files, prefix)) return;
+  if (internal::find_index(files, prefix)) return;
   // Its saver has removed it meanwhile, perhaps before this sidecar was written.
-  files.remove(sidecar_filename(prefix));
+  files.remove(internal::sidecar_filename(prefix));
   check_there();
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/io/file_system.h"
 

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/io/file_name.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {

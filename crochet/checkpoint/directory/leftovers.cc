@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/directory/leftovers.h"
-
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -15,18 +13,18 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/directory/internal/listing.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/directory.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
 namespace {
 
 using internal::CheckpointDirectory;
-using internal::CheckpointPart;
+using internal::FileRole;
 
-bool is_of(const internal::CheckpointFilename& file, int num_shards) {
+bool is_of(const internal::ListedFile& file, int num_shards) {
   int value = 0;
   const char* const end = file.num_shards.data() + file.num_shards.size();
   const auto [stop, error] = std::from_chars(file.num_shards.data(), end, value);
@@ -42,38 +40,41 @@ class Leftovers {
         directory_(directory),
         basename_(basename),
         latest_filename_(latest_filename) {
-    for (const std::string& name : internal::list_or_none(files, directory)) {
-      names_.insert(name);
-      const auto file = internal::parse_checkpoint_filename(name);
-      if (file && file->part == CheckpointPart::kData)
-        shard_counts_[std::string(file->base)].insert(std::string(file->num_shards));
+    for (internal::ListedFile& file : internal::list_files(files, directory)) {
+      if (file.is_index()) indexes_.insert(file.name);
+      if (file.is_data()) shard_counts_[file.base].insert(file.num_shards);
+      files_of_checkpoints_.push_back(std::move(file));
     }
   }
 
-  const std::set<std::string>& names() const { return names_; }
-
-  bool contains(const std::string& name) {
-    if (internal::is_temporary_state(name, latest_filename_.str())) return true;
-    const auto file = internal::parse_checkpoint_filename(name);
-    if (!file || !internal::parse_step(file->base, basename_.str())) return false;
-    if (file->part == CheckpointPart::kTemporary) return true;
-    if (file->part == CheckpointPart::kTemporaryDirectory) return true;
-    if (file->part == CheckpointPart::kIndex) return false;
-    const auto is_there = [&](const std::string& index) { return names_.contains(index); };
-    if (std::ranges::none_of(internal::index_filenames(std::string(file->base)), is_there))
-      return true;
-    return file->part == CheckpointPart::kData && is_of_another_number(*file);
+  // Of checkpoints, and of the state file.
+  std::vector<std::string> names() {
+    std::vector<std::string> names;
+    for (const internal::ListedFile& file : files_of_checkpoints_)
+      if (contains(file)) names.push_back(file.name);
+    for (std::string& name : internal::list_or_none(files_, directory_))
+      if (internal::is_temporary_state(name, latest_filename_.str()))
+        names.push_back(std::move(name));
+    return names;
   }
 
  private:
+  bool contains(const internal::ListedFile& file) {
+    if (!internal::parse_step(file.base, basename_.str())) return false;
+    if (file.role == FileRole::kTemporary) return true;
+    if (file.role == FileRole::kTemporaryDirectory) return true;
+    if (file.is_index()) return false;
+    const auto is_there = [&](const std::string& index) { return indexes_.contains(index); };
+    if (std::ranges::none_of(internal::index_filenames(file.base), is_there)) return true;
+    return file.is_data() && is_of_another_number(file);
+  }
   // True for a data file of a checkpoint that was replaced by one with another number of data
   // files.
-  bool is_of_another_number(const internal::CheckpointFilename& file) {
-    const std::string base(file.base);
-    if (shard_counts_.at(base).size() < 2) return false;  // Without reading the index.
-    if (names_.contains(safetensors_index_filename(base))) return false;
+  bool is_of_another_number(const internal::ListedFile& file) {
+    if (shard_counts_.at(file.base).size() < 2) return false;  // Without reading the index.
+    if (indexes_.contains(internal::safetensors_index_filename(file.base))) return false;
     const std::optional<int> expected =
-        internal::num_shards_of(files_, join_path(directory_, base));
+        internal::num_shards_of(files_, join_path(directory_, file.base));
     return expected && !is_of(file, *expected);
   }
 
@@ -81,7 +82,8 @@ class Leftovers {
   const std::string& directory_;
   const CheckpointBasename& basename_;
   const FileName& latest_filename_;
-  std::set<std::string> names_;
+  std::vector<internal::ListedFile> files_of_checkpoints_;
+  std::set<std::string> indexes_;
   std::map<std::string, std::set<std::string>> shard_counts_;
 };
 
@@ -91,7 +93,6 @@ std::vector<std::string> leftovers_in(FileSystem& files, const std::string& dire
   Leftovers leftovers(files, directory, basename, latest_filename);
   std::vector<std::string> paths;
   for (const std::string& name : leftovers.names()) {
-    if (!leftovers.contains(name)) continue;
     std::string path = join_path(directory, name);
     if (name.ends_with(internal::kPartsSuffix) && is_directory(files, path))
       for (const std::string& part : files.list(path)) paths.push_back(join_path(path, part));
@@ -125,7 +126,7 @@ void remove_leftovers(FileSystem& files, const std::string& directory,
   auto found = CheckpointDirectory::find(files, directory);
   if (!found) return;
   Directory& held_open = found->files();
-  const auto lock = DirectoryLock::for_a_moment(files, directory, found->shared_files());
+  const auto lock = internal::DirectoryLock::for_a_moment(files, directory, found->shared_files());
   if (!lock)
     throw FailedPreconditionError(fmt::format(
         "{}: leftovers of killed saves cannot be removed: another run holds the lock", directory));

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0 {
 

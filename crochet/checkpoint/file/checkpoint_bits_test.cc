@@ -101,7 +101,8 @@ class CheckpointBitsTest : public testing::Test {
 
   std::vector<std::string> data_paths() const {
     std::vector<std::string> paths;
-    for (int i = 0; i < num_shards_; ++i) paths.push_back(data_filename(kPrefix, i, num_shards_));
+    for (int i = 0; i < num_shards_; ++i)
+      paths.push_back(internal::data_filename(kPrefix, i, num_shards_));
     return paths;
   }
 
@@ -182,7 +183,7 @@ class CheckpointBitsTest : public testing::Test {
   }
 
   const std::string kPrefix = "d/m-1";
-  const std::string kIndex = index_filename(kPrefix);
+  const std::string kIndex = internal::index_filename(kPrefix);
 
   LogCapture log_;
   AttackCount damaged_{"damaged_files"};
@@ -230,7 +231,8 @@ TEST_F(CheckpointBitsTest, EachFlippedBitOfTheIndexIsReportedOrHarmless) {
 
 TEST_F(CheckpointBitsTest, EachFlippedBitOfSidecarAndStateIsHarmless) {
   total_bytes_ = total_bytes();
-  for (const std::string& path : {sidecar_filename(kPrefix), std::string("d/checkpoint")}) {
+  for (const std::string& path :
+       {internal::sidecar_filename(kPrefix), std::string("d/checkpoint")}) {
     for_each_flip(path, [&](size_t) {
       const AllocationCounter allocations;
       read_sidecar(files_, kPrefix);
@@ -261,7 +263,7 @@ TEST_F(CheckpointBitsTest, EachTruncationIsReportedOrHarmless) {
       }
     });
   }
-  for (const std::string& path : {sidecar_filename(kPrefix), std::string("d/checkpoint")})
+  for (const std::string& path : {internal::sidecar_filename(kPrefix), std::string("d/checkpoint")})
     for_each_cut(path, [&](size_t) {
       read_sidecar(files_, kPrefix);
       Saver saver({.files = &files_});

@@ -44,15 +44,15 @@ BundleFiles small_bundle(size_t alignment) {
   internal::BundleWriter writer(files, kPrefix, {.alignment = alignment});
   for (const auto& [name, tensor] : small_tensors()) writer.add(name, tensor);
   writer.finish();
-  return {read_file(files, index_filename(kPrefix)),
-          read_file(files, data_filename(kPrefix, 0, 1))};
+  return {read_file(files, internal::index_filename(kPrefix)),
+          read_file(files, internal::data_filename(kPrefix, 0, 1))};
 }
 
 // True if the damage was detected.
 bool is_noticed(const BundleFiles& bundle) {
   MemoryFileSystem files;
-  internal::put_file(files, index_filename(kPrefix), bundle.index);
-  internal::put_file(files, data_filename(kPrefix, 0, 1), bundle.data);
+  internal::put_file(files, internal::index_filename(kPrefix), bundle.index);
+  internal::put_file(files, internal::data_filename(kPrefix, 0, 1), bundle.data);
   try {
     const CheckpointReader reader(kPrefix, files);
     const TensorMap tensors = read_all(reader);
@@ -177,8 +177,8 @@ TEST(CheckpointDamageTest, AFlippedByteOfAnEntryWithAValidChecksumDoesNotCrash) 
       const char original = value[bit / 8];
       value[bit / 8] = static_cast<char>(original ^ (1 << bit % 8));
       MemoryFileSystem files;
-      internal::put_file(files, index_filename(kPrefix), internal::encode_table(table));
-      internal::put_file(files, data_filename(kPrefix, 0, 1), bundle.shards[0]);
+      internal::put_file(files, internal::index_filename(kPrefix), internal::encode_table(table));
+      internal::put_file(files, internal::data_filename(kPrefix, 0, 1), bundle.shards[0]);
       try {
         // A float may become an int here; nothing else protects the type.
         read_all(CheckpointReader(kPrefix, files));

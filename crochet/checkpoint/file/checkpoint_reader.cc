@@ -7,8 +7,9 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/escape.h"
 #include "crochet/checkpoint/file/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -99,5 +100,9 @@ std::string CheckpointReader::debug_string() const {
 void CheckpointReader::verify() const { contents_->verify(); }
 
 void CheckpointReader::verify(std::string_view name) const { contents_->verify(name); }
+
+bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
+  return internal::find_index(files, prefix) || files.exists(prefix);
+}
 
 }  // namespace crochet::inline v0

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/unreadable_value.h"
 #include "crochet/io/file_system.h"
@@ -136,5 +136,8 @@ class CROCHET_EXPORT CheckpointReader {
 
   std::shared_ptr<internal::CheckpointContents> contents_;
 };
+
+// True if there is an index, which makes files a checkpoint, or a file with exactly this name.
+CROCHET_EXPORT bool checkpoint_exists(FileSystem& files, const std::string& prefix);
 
 }  // namespace crochet::inline v0

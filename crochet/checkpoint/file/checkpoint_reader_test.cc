@@ -15,7 +15,7 @@
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/layout/internal/slice_key.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/raw_bundle.h"
 
@@ -80,7 +80,7 @@ TEST_F(CheckpointReaderTest, DetectsEveryWrongByteOfStrings) {
   for (size_t i = 8; i < 16; ++i) {
     std::string bad = data;
     bad[i] = static_cast<char>(bad[i] ^ 0x01);
-    internal::put_file(files_, data_filename("d/m-1", 0, 1), bad);
+    internal::put_file(files_, internal::data_filename("d/m-1", 0, 1), bad);
     const CheckpointReader reader("d/m-1", files_);
     const char* const what = i < 14 ? "of the strings" : "the index says";
     const auto is_noticed =
@@ -166,7 +166,7 @@ TEST_F(CheckpointReaderTest, NamesAreListedWithoutControlCharacters) {
 
 TEST_F(CheckpointReaderTest, AMissingDataFileIsDataLoss) {
   internal::put_example(files_, "d/m-1");
-  files_.remove(data_filename("d/m-1", 0, 1));
+  files_.remove(internal::data_filename("d/m-1", 0, 1));
   const CheckpointReader reader("d/m-1", files_);  // Listing needs no data.
   EXPECT_THAT(
       [&] { reader.read("w"); },
@@ -177,7 +177,7 @@ TEST_F(CheckpointReaderTest, ReportsTheLocationOfAWrongChecksum) {
   internal::put_example(files_, "d/m-1");
   std::string data = internal::example_data();
   data[20] = 'x';
-  internal::put_file(files_, data_filename("d/m-1", 0, 1), data);
+  internal::put_file(files_, internal::data_filename("d/m-1", 0, 1), data);
   const CheckpointReader reader("d/m-1", files_);
   EXPECT_THAT([&] { reader.read("w"); },
               ThrowsMessage<DataLossError>(testing::MatchesRegex(
@@ -189,7 +189,8 @@ TEST_F(CheckpointReaderTest, ReportsTheLocationOfAWrongChecksum) {
 
 TEST_F(CheckpointReaderTest, ReportsTheLocationInAShortDataFile) {
   internal::put_example(files_, "d/m-1");
-  internal::put_file(files_, data_filename("d/m-1", 0, 1), internal::example_data().substr(0, 39));
+  internal::put_file(files_, internal::data_filename("d/m-1", 0, 1),
+                     internal::example_data().substr(0, 39));
   EXPECT_THAT([&] { CheckpointReader("d/m-1", files_).read("w"); },
               ThrowsMessage<DataLossError>(
                   HasSubstr("\"w\" has 24 bytes at offset 16, the file ends at 39")));
@@ -242,15 +243,16 @@ TEST_F(CheckpointReaderTest, HugeClaimsAreDataLoss) {
 // TB-3
 TEST_F(CheckpointReaderTest, StringsOfBigEndianBundlesAreRead) {
   const std::string lengths = from_hex("00 00 00 02 00 00 00 00");  // As in the checksum.
-  const uint32_t masked = mask_crc32c(crc32c(lengths));
+  const uint32_t masked = internal::mask_crc32c(internal::crc32c(lengths));
   std::string stored_crc;
   for (int shift = 24; shift >= 0; shift -= 8) stored_crc += static_cast<char>(masked >> shift);
   RawBundle bundle{.header = {.big_endian = true}};
-  bundle.add("s",
-             {.dtype = DType::kString,
-              .shape = {2},
-              .masked_crc32c = mask_crc32c(crc32c(lengths + stored_crc + "ab"))},
-             from_hex("02 00") + stored_crc + "ab");
+  bundle.add(
+      "s",
+      {.dtype = DType::kString,
+       .shape = {2},
+       .masked_crc32c = internal::mask_crc32c(internal::crc32c(lengths + stored_crc + "ab"))},
+      from_hex("02 00") + stored_crc + "ab");
   EXPECT_EQ(put(bundle).read("s"), Tensor::from({"ab", ""}));
 }
 

@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/tensor/half.h"
+#include "crochet/tensor/dtype.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet {

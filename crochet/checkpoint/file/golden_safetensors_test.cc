@@ -6,7 +6,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/checkpoint_contents.h"
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/checkpoint_pass.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/checkpoint_contents.h"
@@ -115,9 +115,9 @@ TEST(GoldenTorchTest, ReadsSlicesAndPassesOfViews) {
   EXPECT_EQ(reader.read_slice("transposed", parse_slice("1,2:0,3")),
             CheckpointReader(golden_torch("views.safetensors"))
                 .read_slice("transposed", parse_slice("1,2:0,3")));
-  std::vector<TensorRequest> requests;
+  std::vector<internal::TensorRequest> requests;
   for (const std::string& name : names_in(reader)) requests.push_back({name});
-  CheckpointPass pass(reader, requests);
+  internal::CheckpointPass pass(reader, requests);
   for (const size_t i : pass.order())
     EXPECT_EQ(pass.read(i), reader.read(requests[i].name)) << requests[i].name;
   EXPECT_EQ(reader.map("transposed"), whole);

@@ -14,7 +14,7 @@
 
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/support/forked_child.h"
 

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -41,7 +41,7 @@ TEST_F(LargeBundleTest, AStringBeyond32BitsAmongOthers) {
     std::string& large = strings.mutable_strings()[1];
     large.assign(size, 'x');
     for (size_t i = 0; i < size; i += 4099) large[i] = static_cast<char>(i >> 12);
-    crc = crc32c(large);
+    crc = internal::crc32c(large);
     internal::BundleWriter writer(FileSystem::posix(), directory_ / "m");
     writer.add("before", before);
     writer.add("strings", strings);
@@ -55,7 +55,7 @@ TEST_F(LargeBundleTest, AStringBeyond32BitsAmongOthers) {
   EXPECT_EQ(strings.strings()[0], "short");
   EXPECT_EQ(strings.strings()[2], "last");
   ASSERT_EQ(strings.strings()[1].size(), size);
-  EXPECT_EQ(crc32c(strings.strings()[1]), crc);
+  EXPECT_EQ(internal::crc32c(strings.strings()[1]), crc);
 }
 
 // XX-2: a variable of 2^31 elements in four slices.

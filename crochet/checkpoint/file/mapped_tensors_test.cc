@@ -44,7 +44,7 @@ class MappedTensorsTest : public testing::Test {
   }
   void write() { write(FileSystem::posix()); }
   void flip_byte(size_t offset) {
-    const std::string path = data_filename(prefix_, 0, 1);
+    const std::string path = internal::data_filename(prefix_, 0, 1);
     std::string data = read_file(FileSystem::posix(), path);
     data[offset] ^= 1;
     internal::put_file(FileSystem::posix(), path, data);
@@ -98,7 +98,7 @@ TEST_F(MappedTensorsTest, AreVerifiedOnDemand) {
 
 TEST_F(MappedTensorsTest, OfSlicesAreVerifiedSliceBySlice) {
   write();
-  flip_byte(FileSystem::posix().file_size(data_filename(prefix_, 0, 1)) - 1);
+  flip_byte(FileSystem::posix().file_size(internal::data_filename(prefix_, 0, 1)) - 1);
   const CheckpointReader reader(prefix_);
   EXPECT_THROW(reader.verify("parts"), DataLossError);
   EXPECT_NO_THROW(reader.verify("large"));
@@ -106,7 +106,7 @@ TEST_F(MappedTensorsTest, OfSlicesAreVerifiedSliceBySlice) {
 
 TEST_F(MappedTensorsTest, AreRejectedIfTheFileIsTooShort) {
   write();
-  FileSystem::posix().truncate(data_filename(prefix_, 0, 1), kMappedFloats * 4 - 1);
+  FileSystem::posix().truncate(internal::data_filename(prefix_, 0, 1), kMappedFloats * 4 - 1);
   EXPECT_THROW(CheckpointReader(prefix_).map("large"), DataLossError);
 }
 

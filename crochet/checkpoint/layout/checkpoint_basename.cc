@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 
 namespace crochet::inline v0 {
@@ -25,7 +24,7 @@ bool is_recognized(const std::string& name) {
     const std::string base = fmt::format("{}-{}", name, step);
     return std::ranges::all_of(internal::index_filenames(base), [&](const std::string& index) {
       const auto file = internal::parse_checkpoint_filename(index);
-      return file && file->part == internal::CheckpointPart::kIndex && file->base == base &&
+      return file && file->role == internal::FileRole::kIndex && file->base == base &&
              internal::parse_step(file->base, name);
     });
   });

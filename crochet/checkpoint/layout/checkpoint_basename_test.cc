@@ -1,14 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/directory/leftovers.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/testing/memory_file_system.h"

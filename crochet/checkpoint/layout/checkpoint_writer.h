@@ -10,13 +10,32 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/read_bytes.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0 {
+
+// What the checkpoints of a run are called in their directory: "model.ckpt" in
+// "runs/digits/model.ckpt-2000". What is saved under such a name is found by every later start.
+class CROCHET_EXPORT CheckpointBasename {
+ public:
+  // Throws: InvalidArgumentError as FileName; for a name of more than 128 bytes, to which files of
+  // checkpoints append up to 100; and for a name whose checkpoints are not recognized in a listing,
+  // such as "m-00001-of", since "m-00001-of-00000100.safetensors" is a part of a checkpoint "m".
+  CheckpointBasename(std::string name);
+  CheckpointBasename(const char* name) : CheckpointBasename(std::string(name)) {}
+
+  const std::string& str() const { return name_.str(); }
+  operator const std::string&() const { return name_; }
+
+  friend bool operator==(const CheckpointBasename&, const CheckpointBasename&) = default;
+
+ private:
+  FileName name_;
+};
 
 // The format of a checkpoint's files.
 enum class CheckpointFormat {

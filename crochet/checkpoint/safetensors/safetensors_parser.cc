@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/parse_json.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/retention.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/saver.h"
 
 namespace crochet::inline v0 {
@@ -71,16 +71,12 @@ class CROCHET_EXPORT CheckpointManager {
   Saver& saver() { return saver_; }
 
  private:
-  // If the list cannot be read now, the next save tries again.
-  void try_recover(const std::vector<std::string>& on_disk);
-  void recover(const CheckpointState& state, const std::vector<std::string>& on_disk);
-  void catch_up(const CheckpointState& state, const std::vector<CheckpointRecord>& listed);
+  // Has the saver list the checkpoints of the directory now, not only at the first save.
+  void learn();
 
   const CheckpointManagerOptions options_;
-  bool is_recovered_ = false;
-  bool has_saved_ = false;
   Saver saver_;
-  internal::CheckpointList& list_;  // Owned by the saver.
+  const std::string path_;  // "<directory>/<checkpoint_name>".
   std::optional<std::string> latest_;
   int64_t save_counter_ = 0;
 };

@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/name_patterns.h"
-
 #include <algorithm>
 #include <cstddef>
 
 #include <fnmatch.h>
 
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/session/internal/nested_names.h"
 
 namespace crochet::inline v0 {

@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/name_patterns.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet {
 namespace {

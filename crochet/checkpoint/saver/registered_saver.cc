@@ -1,10 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/registered_saver.h"
-
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/saver/saver.h"
 
 namespace crochet::inline v0 {
 

@@ -2,13 +2,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
+#include <iosfwd>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0 {
+
+// Names of variables and objects: none, all, or those that match a pattern of the shell, in which
+// `*` stands for any characters, including "/", `?` for one, and `[ab]` for one of several. A
+// pattern without `*` also matches all that is beneath the name: "model" is "model" and "model/w".
+//
+//   {.allow_missing = {"model/momentum", "optimizer/*"}, .allow_surplus = true}
+class CROCHET_EXPORT NamePatterns {
+ public:
+  // A template, since a pointer would convert to bool.
+  template <std::same_as<bool> Bool>
+  NamePatterns(Bool all) {
+    if (all) patterns_.emplace_back("*");
+  }
+  NamePatterns(std::initializer_list<std::string> patterns) : patterns_(patterns) {}
+  NamePatterns(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
+
+  bool match(const std::string& name) const;
+  // The same by the patterns without `*` alone.
+  bool match_without_star(const std::string& name) const;
+  // True if no name matches.
+  bool empty() const { return patterns_.empty(); }
+  // True if every name does, by `true`.
+  bool is_all() const { return patterns_.size() == 1 && patterns_.front() == "*"; }
+  const std::vector<std::string>& patterns() const { return patterns_; }
+
+ private:
+  std::vector<std::string> patterns_;
+};
+
+namespace internal {
+
+// The pattern that matches just this name, and what is beneath it.
+CROCHET_EXPORT std::string pattern_for(std::string_view name);
+// The text as a literal of C++.
+CROCHET_EXPORT std::string literal(std::string_view text);
+
+}  // namespace internal
+
+// Where a value is stored under another name than the program's: each may have one `*`, which
+// stands for the same characters in both. Without one, it is the value and all beneath its name.
+struct StoredName {
+  std::string name = {};
+  std::string stored_as = {};
+
+  friend bool operator==(const StoredName&, const StoredName&) = default;
+};
 
 // From where a program takes the values that it tracks, and how they may differ there from its own.
 // By default everything must fit; an error names all that does not, and the options that help.
@@ -49,5 +102,62 @@ struct RestoreOptions {
   NamePatterns reshape = false;
   NamePatterns convert_dtype = false;
 };
+
+// A checkpoint that was tried and could not be used.
+struct RefusedCheckpoint {
+  std::string prefix = {};
+  std::string reason = {};
+
+  friend bool operator==(const RefusedCheckpoint&, const RefusedCheckpoint&) = default;
+};
+
+// A value that has another size in the checkpoint.
+struct ResizedValue {
+  std::string name = {};
+  Shape now = {};
+  Shape before = {};
+
+  friend bool operator==(const ResizedValue&, const ResizedValue&) = default;
+};
+
+// What was restored from a checkpoint, and what was not.
+struct RestoreReport {
+  std::string prefix = {};
+  // Variables and objects of the graph that now have the checkpoint's values.
+  std::vector<std::string> restored = {};
+  // Those that the checkpoint does not have, or only with another shape or type: they are
+  // unchanged.
+  std::vector<std::string> missing = {};
+  // Those that keep the program's values, as the options ask for.
+  std::vector<std::string> kept = {};
+  // Names in the checkpoint that were not used.
+  std::vector<std::string> surplus = {};
+  // Of the restored ones: name in the graph -> another name in the checkpoint.
+  std::map<std::string, std::string> renamed = {};
+  // Variables whose value has another shape in the checkpoint and was reshaped.
+  std::vector<std::string> reshaped = {};
+  // Those whose numbers have another type in the checkpoint and were converted.
+  std::vector<std::string> converted = {};
+
+  // Entries of containers, and values of optionals and pointers, that the checkpoint lacks and that
+  // are therefore gone: the topmost names.
+  std::vector<std::string> dropped = {};
+  // Those that only the checkpoint has, and that were made; for a container that was empty, its own
+  // name. In both lists, a map or set whose keys have parts, and a variant, is one value.
+  std::vector<std::string> made = {};
+  // Values that were not empty and have got another size.
+  std::vector<ResizedValue> resized = {};
+
+  // Newer checkpoints that are damaged, the newest first. Their files have been renamed if this
+  // process holds the directory's lock.
+  std::vector<RefusedCheckpoint> refused = {};
+
+  friend bool operator==(const RestoreReport&, const RestoreReport&) = default;
+};
+
+// One line for a log: numbers, the names of what is missing, surplus or reshaped, and why newer
+// checkpoints were refused.
+CROCHET_EXPORT std::string to_string(const RestoreReport& report);
+CROCHET_EXPORT std::ostream& operator<<(std::ostream& out, const RestoreReport& report);
 
 }  // namespace crochet::inline v0

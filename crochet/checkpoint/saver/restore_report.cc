@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/restore_report.h"
-
 #include <algorithm>
 #include <ostream>
 
@@ -9,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/internal/escape.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -20,14 +20,13 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/directory_lock.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -141,7 +140,8 @@ class Sequence {
   void restore() {
     ScriptedGraph graph;
     const auto session = graph.new_session("");
-    const DirectoryLock lock(disk_, "d");  // Like a run: a damaged checkpoint is set aside.
+    const internal::DirectoryLock lock(disk_,
+                                       "d");  // Like a run: a damaged checkpoint is set aside.
     const std::set<int64_t> steps = model_.steps();
     const auto restored = saver_->restore_newest(*session, "d", "m");
     if (steps.empty()) {
@@ -175,7 +175,7 @@ class Sequence {
 
   void write(const RetentionModel::Checkpoint& checkpoint) {
     if (checkpoint.loss)
-      saver_->note_metrics(prefix(checkpoint.step), {{"loss", *checkpoint.loss}});
+      saver_->record_metrics_later(prefix(checkpoint.step), {{"loss", *checkpoint.loss}});
     internal::SavePromise promise(prefix(checkpoint.step), checkpoint.step, clock_);
     internal::SaverAccess::write(
         *saver_, Snapshot({{"global_step", Tensor::scalar<int64_t>(checkpoint.step)}}), promise);
@@ -250,7 +250,7 @@ class Sequence {
     if (one_in(2))
       record_metrics(disk_, prefix(*step), {{"loss", *loss}});
     else {
-      saver_->note_metrics(prefix(*step), {{"loss", *loss}});
+      saver_->record_metrics_later(prefix(*step), {{"loss", *loss}});
       saver_->write_noted_metrics();
     }
     if (auto* const checkpoint = model_.find(*step)) checkpoint->loss = loss;
@@ -259,7 +259,7 @@ class Sequence {
   void lose_sidecar() {
     const auto step = random_step();
     if (!step) return;
-    const std::string path = sidecar_filename(prefix(*step));
+    const std::string path = internal::sidecar_filename(prefix(*step));
     say("{} is lost", path);
     if (one_in(2) && disk_.exists(path))
       disk_.remove(path);

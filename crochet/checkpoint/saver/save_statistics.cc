@@ -1,11 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/save_statistics.h"
-
 #include <algorithm>
 #include <ostream>
 
 #include <fmt/format.h>
+
+#include "crochet/checkpoint/saver/save_ticket.h"
 
 namespace crochet::inline v0 {
 namespace {

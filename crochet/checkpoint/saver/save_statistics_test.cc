@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/save_statistics.h"
-
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/saver/internal/save_estimate.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
+#include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet {

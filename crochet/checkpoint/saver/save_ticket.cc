@@ -103,21 +103,21 @@ void internal::SavePromise::set_num_bytes(uint64_t num_bytes, uint64_t shared_by
   (*ticket_.state_)->set(&SaveTicket::State::num_bytes, num_bytes);
 }
 
-void internal::SavePromise::note_named() { note_time(SaveStage::kPublished); }
+void internal::SavePromise::record_named() { record_time(SaveStage::kPublished); }
 
 void internal::SavePromise::publish(const std::string& location) {
   (*ticket_.state_)->set(&SaveTicket::State::location, location);
   reach(SaveStage::kPublished);
 }
 
-void internal::SavePromise::note_time(SaveStage stage) {
+void internal::SavePromise::record_time(SaveStage stage) {
   const double seconds = to_seconds((*ticket_.state_)->clock.now() - (*ticket_.state_)->start);
   const std::lock_guard lock((*ticket_.state_)->mutex);
   (*ticket_.state_)->seconds[static_cast<size_t>(stage)] = seconds;
 }
 
 void internal::SavePromise::reach(SaveStage stage) {
-  if (stage != SaveStage::kPublished || !ticket_.seconds(stage)) note_time(stage);
+  if (stage != SaveStage::kPublished || !ticket_.seconds(stage)) record_time(stage);
   {
     const std::lock_guard lock((*ticket_.state_)->mutex);
     (*ticket_.state_)->stage = std::max((*ticket_.state_)->stage, stage);

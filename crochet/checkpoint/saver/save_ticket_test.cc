@@ -49,7 +49,7 @@ TEST_F(SaveTicketTest, ReportsWhenAStageWasReached) {
 TEST_F(SaveTicketTest, MeasuresPublicationWithoutTheRemovalOfOlderOnes) {
   for (int attempt = 1; attempt <= 2; ++attempt) {  // The first one fails after it.
     clock_.advance(std::chrono::seconds(2));
-    promise_.note_named();
+    promise_.record_named();
     EXPECT_FALSE(ticket_.finished());
   }
   clock_.advance(std::chrono::seconds(3));

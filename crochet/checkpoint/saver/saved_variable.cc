@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/saved_variable.h"
+#include "crochet/checkpoint/saver/saver_options.h"
 
 namespace crochet::inline v0 {
 

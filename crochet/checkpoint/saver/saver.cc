@@ -63,7 +63,7 @@ Snapshot capture_state(Session& session, const internal::VariableSelection& sele
                        internal::VariableSelection::Selected selected,
                        const internal::RankLayout* ranks, const internal::RankLayout* own) {
   std::erase_if(selected.variables, [&](const Variable& variable) {
-    const auto* const part = ranks != nullptr ? ranks->part_of(variable.name()) : nullptr;
+    const auto* const part = ranks != nullptr ? ranks->slice_of(variable.name()) : nullptr;
     return (part != nullptr && part->is_empty) || (own != nullptr && !own->is_own(variable.name()));
   });
   Snapshot snapshot = session.snapshot(selected.variables);
@@ -71,9 +71,9 @@ Snapshot capture_state(Session& session, const internal::VariableSelection& sele
   return snapshot;
 }
 
-internal::PartPlaces part_places(const internal::RankLayout& ranks) {
-  internal::PartPlaces places;
-  for (const auto& [name, part] : ranks.parts())
+internal::SlicePlaces part_places(const internal::RankLayout& ranks) {
+  internal::SlicePlaces places;
+  for (const auto& [name, part] : ranks.slices())
     if (!part.is_whole) places.emplace(name, part.place);
   return places;
 }
@@ -174,7 +174,7 @@ internal::SaveSource Saver::snapshot_for(Session& session, const std::string& pr
   }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
   refused_.erase(prefix);
-  const internal::PartPlaces places = is_shared ? part_places(*ranks) : internal::PartPlaces();
+  const internal::SlicePlaces places = is_shared ? part_places(*ranks) : internal::SlicePlaces();
   // What no save could store ends a run before its first step, not in the background later.
   if (!has_checked_state_) (*publisher_)->check_can_store(prefix, {snapshot, places, ""});
   has_checked_state_ = true;
@@ -281,8 +281,9 @@ void Saver::record_metrics(const std::string& prefix,
   crochet::record_metrics(files(), prefix, metrics);
 }
 
-void Saver::note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics) {
-  (*publisher_)->note_metrics(prefix, metrics);
+void Saver::record_metrics_later(const std::string& prefix,
+                                 const std::map<std::string, double>& metrics) {
+  (*publisher_)->record_metrics_later(prefix, metrics);
 }
 
 void Saver::write_noted_metrics() { (*publisher_)->metrics().write(files()); }

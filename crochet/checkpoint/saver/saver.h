@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/restore_options.h"
-#include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver_options.h"
+#include "crochet/session/graph.h"
 #include "crochet/session/session.h"
 
 namespace crochet::inline v0 {
@@ -183,7 +183,8 @@ class CROCHET_EXPORT Saver {
   void record_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
   // The same without waiting for the disk: written with the checkpoint if it is not saved yet,
   // otherwise with the next one.
-  void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
+  void record_metrics_later(const std::string& prefix,
+                            const std::map<std::string, double>& metrics);
   // Writes the noted metrics of checkpoints that exist. Errors of files are logged, not thrown.
   void write_noted_metrics();
 
@@ -262,7 +263,7 @@ class CROCHET_EXPORT Saver {
   RestoreReport restore_by(internal::StateOperations& operations, Session& session,
                            const CheckpointReader& reader,
                            const std::function<void()>& initialize) const;
-  void note_initial_values(Session& session);
+  void record_initial_values(Session& session);
   void warn_of_other_settings(Session& session, const std::string& prefix);
   bool has_gone_back(const std::vector<internal::RestoreCandidate>& candidates,
                      const std::string& directory, const std::string& basename) const;
@@ -271,8 +272,8 @@ class CROCHET_EXPORT Saver {
       const std::vector<internal::RestoreCandidate>& others) const;
   std::vector<internal::RestoreCandidate> abandon_newer(
       std::vector<internal::RestoreCandidate>& candidates, const std::string& directory) const;
-  void note_restored(const internal::RestoreCandidate& restored,
-                     internal::UnusedCheckpoints unused);
+  void record_restored(const internal::RestoreCandidate& restored,
+                       internal::UnusedCheckpoints unused);
   void set_aside(const std::vector<internal::RestoreCandidate>& checkpoints,
                  internal::Unused why) const;
 
@@ -288,5 +289,13 @@ class CROCHET_EXPORT Saver {
   bool has_started_ = false;                            // restore_newest() has returned.
   mutable std::map<std::string, std::string> refused_;  // With reasons, by prefix.
 };
+
+// Makes `saver` the saver of the graph: Scaffold and CheckpointSaverHook use it unless they have
+// one of their own. TensorFlow's collection SAVERS.
+CROCHET_EXPORT void register_saver(Graph& graph, std::shared_ptr<Saver> saver);
+
+// The saver of the graph; null if it has none. Throws: FailedPreconditionError if several
+// were registered.
+CROCHET_EXPORT std::shared_ptr<Saver> registered_saver(const Graph& graph);
 
 }  // namespace crochet::inline v0

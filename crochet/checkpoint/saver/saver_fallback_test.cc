@@ -14,7 +14,7 @@
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -190,7 +190,7 @@ TEST_F(SaverFallbackTest, IsRestoredFromThoughTheOwnDirectoryIsEmpty) {
 }
 
 TEST_F(SaverFallbackTest, NoStateFileNamesCheckpointsOfTheOther) {
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
   break_disk("d");
@@ -204,7 +204,7 @@ TEST_F(SaverFallbackTest, NoStateFileNamesCheckpointsOfTheOther) {
 }
 
 TEST_F(SaverFallbackTest, ADamagedCheckpointInItIsSkippedAndSetAside) {
-  const DirectoryLock lock(files_, "e");
+  const internal::DirectoryLock lock(files_, "e");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
   break_disk("d");
@@ -241,7 +241,7 @@ TEST_F(SaverFallbackTest, ManagersRejectOne) {
 
 // Whatever happens to the directory in mid-run: its disk is unmounted, it is renamed or removed.
 TEST_F(SaverFallbackTest, IsUsedIfTheLockedDirectoryIsGone) {
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
   files_.rename("d", "moved");
@@ -281,7 +281,7 @@ class FrequentSavesTest : public SaverFallbackTest {
 };
 
 TEST_F(FrequentSavesTest, AllReachTheFallbackIfTheDirectoryIsGone) {
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   save(saver_, 1);
   files_.rename("d", "moved");
   save_often({});
@@ -309,7 +309,7 @@ TEST_F(FrequentSavesTest, AreWrittenInSpiteOfAWrongReportOfFreeSpace) {
 }
 
 TEST_F(SaverFallbackTest, WithoutOneALostDirectoryIsTriedAgain) {
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   Saver saver(with({}));
   save(saver, 1);
   files_.rename("d", "moved");
@@ -404,8 +404,8 @@ TEST_F(FallbackRecordTest, EndsWithTheNextCheckpointInTheOwnDirectory) {
 
 // It is no longer wanted, so that nothing is missing.
 TEST_F(FallbackRecordTest, EndsIfTheRunGoesBack) {
-  const DirectoryLock lock(files_, "d");
-  const DirectoryLock fallback_lock(files_, "e");
+  const internal::DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock fallback_lock(files_, "e");
   Saver next(with({.fallback_dir = "e"}), {.which = CheckpointChoice::at_step(1)});
   EXPECT_EQ(restored(next), "d/m-1");
   EXPECT_FALSE(files_.exists("d/m.fallback-4"));

@@ -15,12 +15,12 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/directory_lock.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
@@ -241,7 +241,7 @@ TEST_F(SaverFilesTest, OneFalseReportOfAMissingFileSetsNothingAside) {
     ForgetfulFiles files;
     Saver saver({.files = &files});
     for (const int64_t step : {1, 2}) saver.save(*session_, "run/m", step);
-    const DirectoryLock lock(files, "run");
+    const internal::DirectoryLock lock(files, "run");
     files.forgotten = name;
     files.num_times = 1;
     const auto session = graph_.new_session("");

@@ -10,14 +10,13 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -217,7 +216,7 @@ TEST_F(SaverFormatTest, ACrashWhileTheFormatChangesLeavesOneOfThem) {
 
 TEST_F(SaverFormatTest, FallsBackToAnOlderCheckpointOfTheOtherFormat) {
   files_.create_directories("d");
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   save(options(kBundle), 1);
   save(options(kSafetensors), 2);
   save(options(kSafetensors, 2), 3);

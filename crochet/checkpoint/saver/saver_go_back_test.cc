@@ -8,7 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
@@ -47,7 +47,7 @@ class SaverGoBackTest : public testing::Test {
   MemoryFileSystem files_;
   ScriptedGraph graph_;
   std::unique_ptr<Session> session_ = graph_.new_session("");
-  const DirectoryLock lock_{files_, "d"};
+  const internal::DirectoryLock lock_{files_, "d"};
 };
 
 TEST_F(SaverGoBackTest, TakesNoOtherCheckpointIfTheOneAskedForIsDamaged) {

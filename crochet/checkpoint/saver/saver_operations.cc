@@ -17,7 +17,7 @@
 #include "crochet/checkpoint/saver/internal/publisher.h"
 #include "crochet/checkpoint/saver/internal/restore_plan.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/session/internal/state_operations.h"
 
 namespace crochet::inline v0 {

@@ -16,16 +16,15 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/session/internal/state_operations.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -175,9 +174,10 @@ TEST_F(SaverOperationsTest, RenamesTheFilesOfTheOperations) {
   EXPECT_EQ(reader.read("w"), Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
   const auto sidecar = read_sidecar(files_, "d/model.ckpt-1");
   ASSERT_TRUE(sidecar);
-  EXPECT_EQ(sidecar->index_crc32c, index_crc32c_of(files_, "d/model.ckpt-1"));
+  EXPECT_EQ(sidecar->index_crc32c, internal::index_crc32c_of(files_, "d/model.ckpt-1"));
   uint64_t num_bytes = files_.file_size("d/model.ckpt-1.index");
-  for (int shard : {0, 1}) num_bytes += files_.file_size(data_filename("d/model.ckpt-1", shard, 2));
+  for (int shard : {0, 1})
+    num_bytes += files_.file_size(internal::data_filename("d/model.ckpt-1", shard, 2));
   EXPECT_EQ(sidecar->size_bytes, num_bytes);
   EXPECT_TRUE(log_.contains("written by the graph's own operations"));
 }
@@ -456,7 +456,7 @@ TEST_F(OperationsFallbackTest, ReceivesWhatTheOperationsCannotWriteToTheOwnDirec
   EXPECT_TRUE(log_.contains("d/model.ckpt-2 was written as e/model.ckpt-2"));
   const auto sidecar = read_sidecar(files_, "e/model.ckpt-2");
   ASSERT_TRUE(sidecar);
-  EXPECT_EQ(sidecar->index_crc32c, index_crc32c_of(files_, "e/model.ckpt-2"));
+  EXPECT_EQ(sidecar->index_crc32c, internal::index_crc32c_of(files_, "e/model.ckpt-2"));
 }
 
 TEST_F(OperationsFallbackTest, IsRestoredFrom) {

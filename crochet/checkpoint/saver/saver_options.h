@@ -2,21 +2,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/saver/saved_variable.h"
-#include "crochet/io/file_name.h"
 #include "crochet/io/file_system.h"
+#include "crochet/session/graph.h"
+#include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0 {
+
+namespace internal {
+
+// The compiler shows this name where braces hold two names.
+struct UseOnePairOfBracesOrSavedVariable {};
+
+}  // namespace internal
+
+// A variable or an object that a saver saves and restores, by its name in the graph, and its key in
+// the file: its own name by default. The parts of a partitioned variable have one key and a slice
+// each.
+//
+//   Saver({.var_list = {"bias", SavedVariable("dense/w").as("kernel")}});
+//   Saver({.var_list = {SavedVariable("w_0").as("w", SaveSliceInfo{{4, 2}, parse_slice("0,2:-")}),
+//                       SavedVariable("w_1").as("w", SaveSliceInfo{{4, 2},
+//                       parse_slice("2,2:-")})}});
+struct CROCHET_EXPORT SavedVariable {
+  // A template, since two names in braces would construct a std::string from two iterators.
+  template <std::convertible_to<std::string> Name>
+  SavedVariable(Name name_in) : name(std::move(name_in)), key(name) {}
+  SavedVariable(const Variable& variable) : SavedVariable(variable.name()) {}
+  // Deleted, because {{"v2", "v1"}} is ambiguous: two variables, or one with a key? (On one line,
+  // as clang shows the first line of a declaration.)
+  template <typename Name, typename Key>
+  SavedVariable(const Name&, const Key&, internal::UseOnePairOfBracesOrSavedVariable = {}) = delete;
+
+  // The same with another key, and as a slice of the variable with that key.
+  SavedVariable as(std::string other_key, std::optional<SaveSliceInfo> of_slice = {}) const;
+
+  std::string name;
+  std::string key;
+  std::optional<SaveSliceInfo> slice;
+};
+
+// The variables that a saver saves: unset, or a list, which may be empty.
+class CROCHET_EXPORT VariableList {
+ public:
+  VariableList();
+  VariableList(std::initializer_list<SavedVariable> variables);
+  VariableList(std::vector<SavedVariable> variables);
+
+  // True if it is set.
+  explicit operator bool() const { return variables_.has_value(); }
+  // Requires: it is set.
+  const std::vector<SavedVariable>& operator*() const { return *variables_; }
+  const std::vector<SavedVariable>* operator->() const { return &*variables_; }
+
+ private:
+  std::optional<std::vector<SavedVariable>> variables_;
+};
+
+// What happens to a save that is due while another one is still being written.
+enum class SaveOverlapPolicy {
+  kWait,        // Training waits until that one is written: no save is lost.
+  kSkip,        // It is skipped; the one being written continues.
+  kNewestWins,  // It is written next; another one that was waiting is skipped.
+};
+
+// What happens after a save that could not be written, after all retries. A state that no save can
+// store (SaveFault::kState) always stops the run.
+enum class SaveErrorPolicy {
+  kContinue,  // Training continues, with an error in the log; only the error of the last save is
+              // thrown, at the end.
+  kStop,      // The error is thrown once, by the next run, or at the end if there is no next run.
+};
 
 // What writes the variables and reads them back.
 enum class StateWriter {

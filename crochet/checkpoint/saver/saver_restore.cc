@@ -17,7 +17,7 @@
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
 #include "crochet/checkpoint/directory/internal/restore_candidates.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/internal/initial_values.h"
 #include "crochet/checkpoint/saver/internal/publisher.h"
@@ -25,7 +25,7 @@
 #include "crochet/checkpoint/saver/internal/stored_names.h"
 #include "crochet/checkpoint/saver/internal/unused_checkpoints.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -106,8 +106,8 @@ internal::RestoreRules Saver::rules_for(const std::string& prefix, Origin origin
 
 RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader, Origin origin,
                                   const std::function<void()>& initialize) {
-  (*publisher_)->note_restore();
-  note_initial_values(session);
+  (*publisher_)->record_restore();
+  record_initial_values(session);
   const internal::RestoreRules rules = rules_for(reader.prefix(), origin);
   const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
@@ -127,7 +127,7 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
   return report;
 }
 
-void Saver::note_initial_values(Session& session) {
+void Saver::record_initial_values(Session& session) {
   if (const auto values = internal::InitialValues::find(session.graph()))
     (*publisher_)->set_initial_values(values->at_start());
 }
@@ -240,7 +240,7 @@ std::optional<RestoreReport> Saver::restore_newest(Session& session, const std::
       throw NotFoundError(
           fmt::format("{}: no checkpoint in this directory, where the run goes back to {}",
                       directory, to_string(restore_options_.which)));
-    note_initial_values(session);
+    record_initial_values(session);
     has_started_ = true;
     return std::nullopt;
   }
@@ -263,7 +263,7 @@ std::optional<RestoreReport> Saver::restore_newest(Session& session, const std::
       RestoreReport restored = restore_confirmed(candidate, [&] {
         return restore_from(session, open_listed(candidate), Origin::kOwnRun, initialize);
       });
-      note_restored(candidate, std::move(unused));
+      record_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
       return restored;
     } catch (const DataLossError& error) {
@@ -284,7 +284,7 @@ std::optional<RestoreReport> Saver::restore_newest(Session& session, const std::
       directory, refused.size(), refused.front().prefix, reasons(refused)));
 }
 
-void Saver::note_restored(const RestoreCandidate& restored, internal::UnusedCheckpoints unused) {
+void Saver::record_restored(const RestoreCandidate& restored, internal::UnusedCheckpoints unused) {
   const auto sidecar = read_sidecar(restored.directory->files(), restored.prefix);
   if (sidecar) warn_of_other_threads(restored.prefix, *sidecar);
   (*publisher_)
@@ -314,7 +314,7 @@ void Saver::set_unused_aside() {
   const auto own = internal::CheckpointDirectory::find(files(), unused.directory);
   // If it cannot be read now, the next save reads it.
   const bool list_is_known = own && list.learn(*own, unused.basename);
-  list.note_restored(unused.restored, unused.prefixes());
+  list.record_restored(unused.restored, unused.prefixes());
   if (unused.prefixes().empty()) return unused_.reset();
   try {
     set_aside(unused.damaged, internal::Unused::kDamaged);

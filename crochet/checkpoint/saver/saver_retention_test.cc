@@ -15,16 +15,15 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/directory_lock.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -334,7 +333,7 @@ TEST_F(SaverRetentionTest, KeepsTheBestAndTheNewest) {
   const std::vector<double> losses = {5, 3, 4, 6, 2, 7};
   for (size_t i = 0; i < losses.size(); ++i) {
     const auto step = static_cast<int64_t>(i) + 1;
-    best.note_metrics(best.prefix_of("d/m", step), {{"loss", losses[i]}});
+    best.record_metrics_later(best.prefix_of("d/m", step), {{"loss", losses[i]}});
     save_steps(best, {step});
   }
   EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-5", "d/m-6"));
@@ -358,7 +357,7 @@ TEST_F(SaverRetentionTest, ARetriedSaveKeepsItsMetrics) {
     MemoryFileSystem disk;
     FailingFileSystem failing(disk);
     Saver best({.keep_best = KeepBest{"loss", 1}, .files = &failing, .clock = &clock_});
-    best.note_metrics("d/m-1", {{"loss", 5}});
+    best.record_metrics_later("d/m-1", {{"loss", 5}});
     failing.fail_operation(n, Code::kUnknown);
     try {
       best.save(*session_, "d/m", 1);
@@ -378,7 +377,7 @@ TEST_F(SaverRetentionTest, MetricsOfAFailedSaveDoNotReplaceLaterOnes) {
     MemoryFileSystem disk;
     FailingFileSystem failing(disk);
     Saver best({.keep_best = KeepBest{"loss", 1}, .files = &failing, .clock = &clock_});
-    best.note_metrics("d/m-1", {{"loss", 5}});
+    best.record_metrics_later("d/m-1", {{"loss", 5}});
     failing.fail_operation(n, Code::kUnknown);
     try {
       best.save(*session_, "d/m", 1);
@@ -406,7 +405,7 @@ TEST_F(SaverRetentionTest, AMetricNotedDuringTheSaveIsNotLost) {
     watched.watch([&](const std::string&) {
       if (operation++ != n) return;
       was_noted = true;
-      best.note_metrics("d/m-1", {{"loss", 5}});
+      best.record_metrics_later("d/m-1", {{"loss", 5}});
     });
     best.save(*session_, "d/m", 1);
     watched.watch({});
@@ -426,11 +425,11 @@ TEST_F(SaverRetentionTest, MetricsOfARunningSaveAreNotEvictedByThoseOfUnsavedSte
   });
   Saver best({.keep_best = KeepBest{"loss", 1}, .files = &disk, .clock = &clock_});
   internal::BackgroundSaver background(best);
-  best.note_metrics("d/m-1", {{"loss", 5}});
+  best.record_metrics_later("d/m-1", {{"loss", 5}});
   background.enqueue(best.snapshot(*session_), "d/m", 1);
   gate.wait_for_waiting();
   for (int64_t step = 2; step < 300; ++step)
-    best.note_metrics(best.prefix_of("d/m", step), {{"loss", 6}});
+    best.record_metrics_later(best.prefix_of("d/m", step), {{"loss", 6}});
   gate.open();
   background.wait();
   EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics["loss"], 5);
@@ -440,8 +439,8 @@ TEST_F(SaverRetentionTest, MetricsOfARunningSaveAreNotEvictedByThoseOfUnsavedSte
 TEST_F(SaverRetentionTest, WritesTheLaterOfTwoMetricsOfACheckpoint) {
   FailingFileSystem watched(files_);
   Saver best({.keep_best = KeepBest{"loss", 1}, .files = &watched, .clock = &clock_});
-  best.note_metrics("d/m-1", {{"loss", 5}, {"accuracy", 0.5}});
-  best.note_metrics("d/m-1", {{"loss", 4}});
+  best.record_metrics_later("d/m-1", {{"loss", 5}, {"accuracy", 0.5}});
+  best.record_metrics_later("d/m-1", {{"loss", 4}});
   best.save(*session_, "d/m", 1);
   const auto is_sidecar = [](const std::string& operation) {
     return operation.starts_with("create d/m-1.json");
@@ -454,7 +453,7 @@ TEST_F(SaverRetentionTest, WritesTheLaterOfTwoMetricsOfACheckpoint) {
 TEST_F(SaverRetentionTest, WritesANanMetricOnlyOnce) {
   FailingFileSystem watched(files_);
   Saver all({.max_to_keep = 0, .files = &watched, .clock = &clock_});
-  all.note_metrics("d/m-1", {{"loss", std::nan("")}});
+  all.record_metrics_later("d/m-1", {{"loss", std::nan("")}});
   all.save(*session_, "d/m", 1);
   EXPECT_TRUE(std::isnan(read_sidecar(files_, "d/m-1")->metrics.at("loss")));
   const size_t num_reads = watched.reads().size();
@@ -654,7 +653,7 @@ TEST_F(SaverRetentionTest, AnOvertakenSaveDoesNotNameItselfTheNewest) {
 }
 
 TEST_F(SaverRetentionTest, DamagedCheckpointsAreRemovedFromTheList) {
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   Saver first = saver({.max_to_keep = 5});
   save_steps(first, {1, 2, 3});
   files_.create("d/m-3.data-00000-of-00001");  // Empties it.

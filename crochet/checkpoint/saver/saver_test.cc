@@ -12,12 +12,13 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
-#include "crochet/io/crc32c.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/crc32c.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -108,7 +109,8 @@ TEST_F(SaverTest, WritesASidecar) {
   ASSERT_TRUE(sidecar);
   EXPECT_EQ(sidecar->step, 1);
   EXPECT_EQ(sidecar->unix_time, 1'700'000'000);
-  EXPECT_EQ(sidecar->index_crc32c, mask_crc32c(crc32c(read_file(files_, "d/model.ckpt-1.index"))));
+  EXPECT_EQ(sidecar->index_crc32c,
+            internal::mask_crc32c(internal::crc32c(read_file(files_, "d/model.ckpt-1.index"))));
   EXPECT_EQ(sidecar->size_bytes, files_.file_size("d/model.ckpt-1.index") +
                                      files_.file_size("d/model.ckpt-1.data-00000-of-00001"));
   EXPECT_EQ(sidecar->command_line, internal::own_command_line());
@@ -177,7 +179,7 @@ TEST_F(SaverTest, DoesNotStartAfreshIfTheListedCheckpointIsMissing) {
 
 TEST_F(SaverTest, FallsBackToTheNewestSoundCheckpoint) {
   save_steps(saver_, 4);
-  const DirectoryLock lock(files_, "d");  // A run holds it.
+  const internal::DirectoryLock lock(files_, "d");  // A run holds it.
   damage_step(4);
   damage_step(3);
   EXPECT_EQ(restored_step(saver_), 2);
@@ -246,12 +248,12 @@ TEST_F(SaverTest, NeverReplacesAPinnedCheckpoint) {
 
 // B3: run A's directory is moved away, and run B starts in a new one of that name.
 TEST_F(SaverTest, SavesNothingToADirectoryThatItHasNotLocked) {
-  std::optional<DirectoryLock> a(std::in_place, files_, "d");
+  std::optional<internal::DirectoryLock> a(std::in_place, files_, "d");
   save_steps(saver_, 1);
   files_.rename("d", "old");
   EXPECT_THROW(save_next_step(saver_), FailedPreconditionError);
   EXPECT_FALSE(files_.exists("d"));
-  const DirectoryLock b(files_, "d");
+  const internal::DirectoryLock b(files_, "d");
   const auto names = files_.list("d");
   EXPECT_THROW(save_next_step(saver_), FailedPreconditionError);
   EXPECT_EQ(files_.list("d"), names);
@@ -268,7 +270,7 @@ TEST_F(SaverTest, PoliciesMayCallTheSaver) {
     ++depth;
     known->last_checkpoints();
     known->fallback_dir();
-    known->note_metrics(checkpoint.prefix, {{"loss", 1}});
+    known->record_metrics_later(checkpoint.prefix, {{"loss", 1}});
     known->record_metrics(checkpoint.prefix, {{"loss", 2}});
     known->write_noted_metrics();
     known->pin(checkpoint.prefix);
@@ -337,7 +339,7 @@ TEST_F(SaverTest, RestoresNoWrongValueFromAFlippedByte) {
 TEST_F(SaverTest, RestoresEvenIfTheDamagedOneCannotBeSetAside) {
   save_steps(saver_, 2);
   damage_step(2);
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   for (const Code code : {Code::kPermissionDenied, Code::kNotFound}) {
     FailingFileSystem read_only(files_);
     read_only.fail_operation(0, code, Failing::kFromThenOn);

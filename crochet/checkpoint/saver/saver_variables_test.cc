@@ -11,7 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/log_capture.h"

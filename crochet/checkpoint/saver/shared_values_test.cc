@@ -165,7 +165,7 @@ TEST_F(SharedValuesTest, LinksNothingIfEverythingChanges) {
     save(saver, step);
     EXPECT_EQ(num_links(), 0);
     EXPECT_GE(written(), bytes_of(3));
-    EXPECT_TRUE(disk_.exists(data_filename(prefix(step), 0, 1)));
+    EXPECT_TRUE(disk_.exists(internal::data_filename(prefix(step), 0, 1)));
   }
 }
 
@@ -220,7 +220,7 @@ class EngineVersionTest : public SharedValuesTest {
       std::ranges::copy(tensor.bytes().subspan(begin, into.size()), into.begin());
     }
     uint64_t version_of(const Tensor&) const override { return version_; }
-    void note_unannounced_write(const Tensor&) noexcept override { is_broken = true; }
+    void record_unannounced_write(const Tensor&) noexcept override { is_broken = true; }
 
     bool is_broken = false;
     size_t num_bytes = 0;  // That were read.
@@ -380,11 +380,11 @@ TEST_F(SharedValuesTest, SharesInTheFallbackDirectory) {
   });
   Saver saver({.fallback_dir = "e", .files = &files});
   for (int64_t step = 1; step <= 2; ++step) saver.save(*session_, "d/m", step);
-  EXPECT_TRUE(files.exists(data_filename("e/m-2", 1, 2)));
+  EXPECT_TRUE(files.exists(internal::data_filename("e/m-2", 1, 2)));
   // Nothing of it is in the own directory.
   files.on_create({});
   saver.save(*session_, "d/m", 3);
-  EXPECT_TRUE(files.exists(data_filename("d/m-3", 0, 1)));
+  EXPECT_TRUE(files.exists(internal::data_filename("d/m-3", 0, 1)));
   EXPECT_NO_THROW(CheckpointReader("d/m-3", files).verify());
 }
 
@@ -451,7 +451,7 @@ TEST_F(SharedValuesTest, WritesEverythingIfTheLastCheckpointIsGone) {
   save(saver, 2);
   EXPECT_EQ(num_links(), 0);
   // Something else has its name.
-  const std::string data = data_filename(prefix(2), 0, 1);
+  const std::string data = internal::data_filename(prefix(2), 0, 1);
   disk_.remove(data);
   disk_.create(data)->append("another file");
   save(saver, 3);
@@ -484,7 +484,7 @@ TEST_F(SharedValuesTest, WritesEverythingWhereFilesHaveOneName) {
   for (int64_t step = 1; step <= 4; ++step) {
     saver.save(*session_, "d/m", step);
     EXPECT_NO_THROW(CheckpointReader(prefix(step), files).verify());
-    EXPECT_GE(files.file_size(data_filename(prefix(step), 0, 1)), bytes_of(3));
+    EXPECT_GE(files.file_size(internal::data_filename(prefix(step), 0, 1)), bytes_of(3));
   }
   EXPECT_TRUE(log_.contains("d/m-2 shares no bytes with the checkpoint before it: "));
   EXPECT_EQ(files.num_links, 1);  // It does not try again.
@@ -569,9 +569,9 @@ TEST_F(SharedValuesTest, TakesTheRoomOnce) {
   saver.save(*session_, path, 1);
   saver.save(*session_, path, 2);
   FileSystem& files = FileSystem::posix();
-  const std::string linked = data_filename(path + "-2", 1, 2);
+  const std::string linked = internal::data_filename(path + "-2", 1, 2);
   EXPECT_GE(files.file_size(linked), bytes_of(3));
-  EXPECT_LT(files.file_size(data_filename(path + "-2", 0, 2)), 100);
+  EXPECT_LT(files.file_size(internal::data_filename(path + "-2", 0, 2)), 100);
   remove_checkpoint(files, path + "-1");
   EXPECT_NO_THROW(CheckpointReader(path + "-2", files).verify());
   // A write to one name of a file leaves the others.

@@ -15,9 +15,10 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
-#include "crochet/io/directory_lock.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -191,7 +192,7 @@ TEST_F(UnreadHistoryTest, SettingAsideDoesNotReplaceAnUnreadableStateFile) {
   prepare(files_);
   files_.truncate("d/m-140.data-00000-of-00001", 1);
   const std::string state = read_file(files_, "d/checkpoint");
-  const DirectoryLock lock(files_, "d");
+  const internal::DirectoryLock lock(files_, "d");
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 1);
   EXPECT_THAT(saver.restore_newest(*session_, "d", "m"), RestoredFrom("d/m-130"));
@@ -239,7 +240,7 @@ TEST_F(UnreadHistoryTest, AManagerRemovesNothingItCannotRead) {
   manager().save(*session_);
   files_.refuse("d/checkpoint", 1);
   auto second = manager();
-  EXPECT_TRUE(log_.contains("kept, regardless of policies: d/checkpoint: broken"));
+  EXPECT_TRUE(log_.contains("cannot be read now: d/checkpoint: broken"));
   EXPECT_EQ(second.latest_checkpoint(), "d/ckpt-1");
   EXPECT_THAT(second.checkpoints(), IsEmpty());
   files_.refuse("d/checkpoint", 1);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "crochet/base/internal/process_owner.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "crochet/copies/write_barrier.h"
+#include "crochet/copies/borrowed_array.h"
 
 namespace crochet::inline v0::internal {
 
@@ -28,17 +28,17 @@ void BarrierState::before_write(const std::byte* begin, const std::byte* end) no
     return;
   {
     const Lock lock(mutex_);
-    unwritten_.note_write(begin, end);
+    unwritten_.record_write(begin, end);
     any_unwritten_ = !unwritten_.empty();
   }
-  while (note_first_write(begin, end)) {
+  while (record_first_write(begin, end)) {
   }
   // Each search begins again: the list of batches may have changed meanwhile.
   while (const auto batch = find_pending(begin, end))
     while (const auto array = batch->find_pending(begin, end)) batch->copy(*array);
 }
 
-bool BarrierState::note_first_write(const std::byte* begin, const std::byte* end) noexcept {
+bool BarrierState::record_first_write(const std::byte* begin, const std::byte* end) noexcept {
   std::shared_ptr<CopyOnWriteBatch> to_copy;
   {
     const Lock lock(mutex_);

@@ -74,7 +74,7 @@ class BarrierState final : public Guard {
   void raise(Lock& lock);
   // Notes the first write to a batch that overlaps these bytes, and lets threads copy it. False if
   // there is none.
-  bool note_first_write(const std::byte* begin, const std::byte* end) noexcept;
+  bool record_first_write(const std::byte* begin, const std::byte* end) noexcept;
   // A batch of which an array overlaps these bytes and is not copied, or null.
   std::shared_ptr<CopyOnWriteBatch> find_pending(const std::byte* begin, const std::byte* end);
   // That of the batch; null if it was not added.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "crochet/copies/borrowed_array.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

@@ -14,9 +14,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/copies/internal/parallel_copier.h"
 #include "crochet/copies/internal/unwritten_arrays.h"
-#include "crochet/copies/write_barrier.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0::internal {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <utility>
 
+#include "crochet/copies/borrowed_array.h"
 #include "crochet/copies/internal/barrier_state.h"
 #include "crochet/copies/internal/guarded_copies.h"
-#include "crochet/copies/write_barrier.h"
 
 namespace crochet::inline v0::internal {
 namespace {

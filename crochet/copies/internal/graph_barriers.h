@@ -8,13 +8,13 @@
 #include <mutex>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/copies/internal/copy_on_write_batch.h"
 #include "crochet/copies/internal/guard.h"
 #include "crochet/copies/internal/parallel_copier.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

@@ -47,8 +47,8 @@ uint64_t GuardedCopies::version_of(const Tensor& copy) const {
   return array ? batch_->version_of(*array) : 0;
 }
 
-void GuardedCopies::note_unannounced_write(const Tensor& copy) noexcept {
-  if (batch_->array_of(copy)) batch_->barrier().note_unannounced_write();
+void GuardedCopies::record_unannounced_write(const Tensor& copy) noexcept {
+  if (batch_->array_of(copy)) batch_->barrier().record_unannounced_write();
 }
 
 void GuardedCopies::read(const Tensor& copy, size_t begin, std::span<std::byte> into) {

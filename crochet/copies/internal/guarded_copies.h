@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/copies/internal/copy_on_write_batch.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 
@@ -33,7 +33,7 @@ class GuardedCopies final : public PendingCopies {
   bool is_pending(const Tensor& copy) const override;
   void read(const Tensor& copy, size_t begin, std::span<std::byte> into) override;
   uint64_t version_of(const Tensor& copy) const override;
-  void note_unannounced_write(const Tensor& copy) noexcept override;
+  void record_unannounced_write(const Tensor& copy) noexcept override;
 
  private:
   const ProcessOwner owner_;

@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/copies/borrowed_array.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

@@ -34,7 +34,7 @@ uint64_t UnwrittenArrays::version_of(const std::byte* begin, const std::byte* en
     found->second.snapshot = snapshot_;
     return found->second.version;
   }
-  note_write(begin, end);
+  record_write(begin, end);
   const uint64_t version = new_version();
   arrays_.emplace(address(begin), Array{.end = address(end),
                                         .identity = std::move(identity),
@@ -45,7 +45,7 @@ uint64_t UnwrittenArrays::version_of(const std::byte* begin, const std::byte* en
   return version;
 }
 
-void UnwrittenArrays::note_write(const std::byte* begin, const std::byte* end) {
+void UnwrittenArrays::record_write(const std::byte* begin, const std::byte* end) {
   auto next = arrays_.upper_bound(address(begin));
   if (next != arrays_.begin() && std::prev(next)->second.end > address(begin)) --next;
   while (next != arrays_.end() && next->first < address(end)) next = erase(next);

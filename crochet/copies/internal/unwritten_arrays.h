@@ -22,7 +22,7 @@ class UnwrittenArrays {
   uint64_t version_of(const std::byte* begin, const std::byte* end,
                       std::shared_ptr<const void> identity);
   // Something is about to write to these bytes.
-  void note_write(const std::byte* begin, const std::byte* end);
+  void record_write(const std::byte* begin, const std::byte* end);
   void clear();
 
   bool empty() const { return arrays_.empty(); }

@@ -14,8 +14,8 @@ class UnwrittenArraysTest : public testing::Test {
   uint64_t version_of(size_t begin, size_t end) {
     return arrays_.version_of(bytes_.data() + begin, bytes_.data() + end, identity_);
   }
-  void note_write(size_t begin, size_t end) {
-    arrays_.note_write(bytes_.data() + begin, bytes_.data() + end);
+  void record_write(size_t begin, size_t end) {
+    arrays_.record_write(bytes_.data() + begin, bytes_.data() + end);
   }
 
   std::array<std::byte, 100> bytes_;
@@ -29,13 +29,13 @@ TEST_F(UnwrittenArraysTest, AWriteToAnyByteGivesANewVersion) {
     const uint64_t before = version_of(10, 20);
     const uint64_t other = version_of(30, 40);
     EXPECT_EQ(version_of(10, 20), before);
-    note_write(begin, end);
+    record_write(begin, end);
     EXPECT_NE(version_of(10, 20), before) << begin << " to " << end;
     EXPECT_EQ(version_of(30, 40) == other, end <= 30);
   }
   const uint64_t before = version_of(10, 20);
   for (const auto& [begin, end] : std::vector<std::pair<size_t, size_t>>{{0, 10}, {20, 30}})
-    note_write(begin, end);
+    record_write(begin, end);
   EXPECT_EQ(version_of(10, 20), before);
 }
 
@@ -65,7 +65,7 @@ TEST_F(UnwrittenArraysTest, AQuarterIsMany) {
   for (size_t begin = 0; begin < 100; begin += 10) version_of(begin, begin + 10);
   for (size_t begin = 0; begin < 100; begin += 10) {
     EXPECT_EQ(arrays_.are_many(), begin <= 70) << begin;
-    note_write(begin, begin + 1);
+    record_write(begin, begin + 1);
   }
   EXPECT_TRUE(arrays_.empty());
   version_of(0, 10);

@@ -11,7 +11,7 @@
 #include "crochet/copies/internal/graph_barriers.h"
 #include "crochet/copies/internal/parallel_copier.h"
 #include "crochet/engines/local/internal/session.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::local {
 namespace {

@@ -12,11 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/internal/typed_operation.h"
-#include "crochet/engines/local/op_input.h"
 #include "crochet/engines/local/operation_options.h"
 #include "crochet/session/graph.h"
 
@@ -81,7 +80,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
 
   // An operation that calls `callable` with the inputs: outputs, variables to read, update(v),
   // replace(v). Its parameters' types determine what the inputs must be: see parameter.h. Its
-  // result becomes the outputs: none for void, one for a value (see to_tensor.h), name:0, name:1,
+  // result becomes the outputs: none for void, one for a value (see tensor.h), name:0, name:1,
   // ... for a tuple; an empty optional is an unset output. An exception that the callable throws
   // passes through the run unchanged.
   //

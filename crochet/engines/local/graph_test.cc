@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/session/global_step.h"
+#include "crochet/session/graph.h"
 #include "crochet/session/session.h"
 #include "tests/support/saved_counter.h"
 

@@ -1,11 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/kernel_context.h"
-
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/operation_options.h"
 
 namespace crochet::inline v0::local {
 namespace {

@@ -1,8 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/tensor_spec.h"
-
-#include "crochet/tensor/fmt.h"
+#include "crochet/engines/local/operation_options.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::local {
 namespace {

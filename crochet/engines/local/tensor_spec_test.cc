@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/tensor_spec.h"
-
 #include <gtest/gtest.h>
+
+#include "crochet/engines/local/operation_options.h"
 
 namespace crochet::local {
 namespace {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Snapshots of arrays whose writers announce what they write.
-#include "crochet/copies/write_barrier.h"
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -17,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/copies/borrowed_array.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/no_threads.h"
 #include "tests/support/sanitizers.h"
@@ -252,7 +251,7 @@ TEST_F(WriteBarrierTest, StaysRaisedThoughAnotherMayBeLowered) {
 
 TEST_F(WriteBarrierTest, IsNotReliedOnAfterAWriteThatWasNotAnnounced) {
   add(kSmall);
-  barrier_->note_unannounced_write();
+  barrier_->record_unannounced_write();
   const Snapshot copied = snapshot();
   EXPECT_THAT(barrier_->calls(), testing::IsEmpty());
   EXPECT_TRUE(has_all(copied.tensors()[0].tensor, 1));

@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/internal/meta_graph_writer.h"
 #include "crochet/engines/tensorflow/internal/proto_reader.h"
-#include "crochet/session/global_step.h"
+#include "crochet/session/graph.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {

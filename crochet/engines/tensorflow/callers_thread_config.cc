@@ -1,10 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/callers_thread_config.h"
-
 #include <utility>
 
 #include <protozero/pbf_writer.hpp>
+
+#include "crochet/engines/tensorflow/session.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/callers_thread_config.h"
-
 #include <latch>
 #include <thread>
 
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/session.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {

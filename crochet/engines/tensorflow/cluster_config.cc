@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/cluster_config.h"
-
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,7 +7,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
-#include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/engines/tensorflow/internal/proto_reader.h"
 
 namespace crochet::inline v0::tensorflow {

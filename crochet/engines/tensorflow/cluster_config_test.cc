@@ -1,11 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/cluster_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
 
 namespace crochet::tensorflow {
 namespace {

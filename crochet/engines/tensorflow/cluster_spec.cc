@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/device_name.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/device_name.h"
-
 #include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/internal/graph_def.h"
 
 namespace crochet::inline v0::tensorflow {

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/device_name.h"
-
 #include <gtest/gtest.h>
+
+#include "crochet/engines/tensorflow/cluster_spec.h"
 
 namespace crochet::tensorflow {
 namespace {

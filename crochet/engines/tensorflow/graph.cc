@@ -19,7 +19,7 @@
 #include "crochet/engines/tensorflow/internal/task_placement.h"
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/session/queue_runner.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -52,7 +52,7 @@ std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   }
 }
 
-TensorSlice slice_of(const Graph::Part& part) {
+TensorSlice slice_of(const Graph::Slice& part) {
   TensorSlice slice;
   for (int i = 0; i < part.shape.rank(); ++i)
     slice.push_back({part.offset[static_cast<size_t>(i)], part.shape[i]});
@@ -61,7 +61,7 @@ TensorSlice slice_of(const Graph::Part& part) {
 
 void check_parts(const Graph::VariableNode& variable, const std::string& file) {
   std::vector<TensorSlice> slices;
-  for (const Graph::Part& part : variable.parts) slices.push_back(slice_of(part));
+  for (const Graph::Slice& part : variable.parts) slices.push_back(slice_of(part));
   const crochet::internal::SliceCover cover = crochet::internal::cover_of(slices);
   if (cover.num_elements != variable.shape.num_elements())
     throw InvalidArgumentError(fmt::format("{}: the parts of \"{}\" have {} elements, the whole {}",
@@ -182,10 +182,10 @@ Graph::Node& Graph::add_node(TF_Operation* operation) {
   return *nodes_.back();
 }
 
-Graph::Part Graph::make_part(const VariableDef& definition, const std::string& file) {
+Graph::Slice Graph::make_part(const VariableDef& definition, const std::string& file) {
   const std::string place =
       fmt::format("{}: collection_def[\"variables\"]: \"{}\"", file, definition.variable_name);
-  Part part = {.definition = &definition};
+  Slice part = {.definition = &definition};
   part.handle =
       at_location(place, [&] { return node_of(output(definition.variable_name)).operation; });
   part.initializer = at_location(place, [&] { return operation(definition.initializer_name); });
@@ -230,7 +230,7 @@ Output Graph::copy_of(TF_Operation* handle, const std::string& name) {
 void Graph::add_variables(const std::string& file) {
   std::map<std::string, VariableNode*, std::less<>> by_name;
   for (const VariableDef* const definition : definitions("variables")) {
-    Part part = make_part(*definition, file);
+    Slice part = make_part(*definition, file);
     const std::string name = definition->slice
                                  ? definition->slice->full_name
                                  : std::string(without_index(definition->variable_name));
@@ -492,7 +492,7 @@ bool Graph::changes_variables(std::span<const Output> outputs) const {
   for (const Output& output : outputs) roots.push_back(node_of(output).operation);
   std::unordered_set<TF_Operation*> saved;
   for (const auto& variable : variables_)
-    for (const Part& part : variable->parts) saved.insert(part.handle);
+    for (const Slice& part : variable->parts) saved.insert(part.handle);
   return internal::changes_state(roots, saved);
 }
 

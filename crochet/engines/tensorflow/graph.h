@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,18 +14,119 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/engines/tensorflow/function.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/tensorflow/meta_graph.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/graph.h"
+#include "crochet/tensor/dtype.h"
+#include "crochet/tensor/shape.h"
+#include "crochet/tensor/tensor.h"
 
 struct TF_Graph;
 struct TF_Operation;
 
 namespace crochet::inline v0::tensorflow {
+
+// An input of a function, with its name in the body, which begins with a letter.
+struct FunctionInput {
+  std::string name;
+  DType dtype = DType::kInvalid;  // kResource: the handle of a variable.
+  // The shape of all its values. Unset: unknown.
+  std::optional<Shape> shape = {};
+};
+
+// The signature of a function.
+struct FunctionInfo {
+  std::string name;
+  std::vector<DType> input_types;
+  std::vector<DType> output_types;
+};
+
+// A named set of operations that an operation of a graph runs: a branch of If, the body of
+// While. GraphBuilder::function() makes and finds functions. A small value; equal if it is the same
+// function.
+class CROCHET_EXPORT Function {
+ public:
+  // Unset; false in a condition.
+  Function() = default;
+  explicit Function(FunctionInfo info)
+      : info_(std::make_shared<const FunctionInfo>(std::move(info))) {}
+
+  explicit operator bool() const { return info_ != nullptr; }
+  const std::string& name() const { return info_->name; }
+  const std::vector<DType>& input_types() const { return info_->input_types; }
+  const std::vector<DType>& output_types() const { return info_->output_types; }
+
+  friend bool operator==(const Function&, const Function&) = default;
+
+ private:
+  std::shared_ptr<const FunctionInfo> info_;
+};
+
+// The C++ types of the elements of list attributes.
+template <typename T>
+concept AttributeElement =
+    std::is_arithmetic_v<T> || std::same_as<T, DType> || std::same_as<T, Shape> ||
+    std::same_as<T, Tensor> || std::same_as<T, Function> || std::is_convertible_v<T, std::string>;
+
+// The value of an operation's attribute: a number, a string, a type, a shape, a tensor, a function,
+// or a list of one of them.
+//
+//   {{"transpose_a", true}, {"T", DType::kFloat}, {"shape", Shape{-1, 64}}, {"strides", {1, 2}}}
+//
+// TensorFlow defines the attributes of an operation and their types: an int is not converted to
+// a float.
+class CROCHET_EXPORT Attribute {
+ public:
+  // Unset: a shape of unknown rank.
+  using PartialShape = std::optional<Shape>;
+  using Value = std::variant<int64_t, float, bool, std::string, DType, PartialShape, Tensor,
+                             Function, std::vector<int64_t>, std::vector<float>, std::vector<bool>,
+                             std::vector<std::string>, std::vector<DType>,
+                             std::vector<PartialShape>, std::vector<Tensor>, std::vector<Function>>;
+
+  // For numbers: integers become int, others float.
+  template <typename T>
+  requires(std::is_arithmetic_v<T>) Attribute(T value) : value_(static_cast<Stored<T>>(value)) {}
+  Attribute(std::string value) : value_(std::move(value)) {}
+  Attribute(const char* value) : value_(std::string(value)) {}
+  Attribute(DType value) : value_(value) {}
+  Attribute(Shape value) : value_(PartialShape(std::move(value))) {}
+  Attribute(PartialShape value) : value_(std::move(value)) {}
+  Attribute(Tensor value) : value_(std::move(value)) {}
+  Attribute(Function value) : value_(std::move(value)) {}
+
+  // For lists.
+  template <AttributeElement T>
+  Attribute(const std::vector<T>& values)
+      : value_(std::vector<Stored<T>>(values.begin(), values.end())) {}
+  Attribute(std::vector<PartialShape> values) : value_(std::move(values)) {}
+  template <AttributeElement T>
+  Attribute(std::initializer_list<T> values) : Attribute(std::vector<T>(values)) {}
+
+  const Value& value() const { return value_; }
+
+ private:
+  template <typename T>
+  using Stored = std::conditional_t<
+      std::same_as<T, bool>, bool,
+      std::conditional_t<
+          std::is_integral_v<T>, int64_t,
+          std::conditional_t<
+              std::is_floating_point_v<T>, float,
+              std::conditional_t<
+                  std::same_as<T, Shape>, PartialShape,
+                  std::conditional_t<std::is_convertible_v<T, std::string>, std::string, T>>>>>;
+
+  Value value_;
+};
+
+using Attributes = std::map<std::string, Attribute>;
 
 struct ImportOptions {
   // The operating system's if null. Not owned.
@@ -89,7 +193,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   Operation group(std::string name, std::span<const Output> operations);
 
   // `target`: "" for this process, or "grpc://<host>:<port>" for a member of a cluster (server.h).
-  // `config`: a serialized ConfigProto; for a cluster see cluster_config.h.
+  // `config`: a serialized ConfigProto; for a cluster see cluster_spec.h.
   // Throws: UnimplementedError for any other target; InvalidArgumentError for an invalid config;
   // DeadlineExceededError if members of the cluster do not answer.
   std::unique_ptr<Session> new_session(const std::string& target = {},
@@ -135,7 +239,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
     std::vector<OutputInfo> outputs;
   };
   // One part of a partitioned variable, or the whole of any other.
-  struct Part {
+  struct Slice {
     const VariableDef* definition = nullptr;
     TF_Operation* handle = nullptr;  // The variable's operation.
     Output initializer = {};
@@ -145,7 +249,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
     Shape shape = {};
   };
   struct VariableNode : VariableInfo {
-    std::vector<Part> parts;
+    std::vector<Slice> parts;
   };
 
   TF_Graph* tensorflow_graph() const { return graph_.get(); }
@@ -177,7 +281,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   void check_can_add_variable(const std::string& name) const;
   // The operation of this name that copies the value of a reference variable.
   Output copy_of(TF_Operation* handle, const std::string& name);
-  Part make_part(const VariableDef& definition, const std::string& file);
+  Slice make_part(const VariableDef& definition, const std::string& file);
   void add_variables(const std::string& file);
   // Gives the variables the names that the graph's saver uses for them, if it has one.
   void take_names_of_saver();
@@ -241,5 +345,15 @@ inline const Graph::Node& node_of(const Output& output) { return node_of(*output
 inline const Graph::VariableNode& node_of(const Variable& variable) {
   return static_cast<const Graph::VariableNode&>(*variable.info());
 }
+
+// Loads a library of custom operations, as Python's tf.load_op_library does: graphs
+// that have them can be imported, built and run from then on, until the process ends. A second call
+// for the same library does nothing.
+//
+// The library must have been built for the TensorFlow that this process runs.
+//
+// Thread-safe. Throws: NotFoundError for a path without a file; TensorFlow's error for a file that
+// is not such a library, or whose operations have names that are taken.
+CROCHET_EXPORT void load_op_library(const std::string& path);
 
 }  // namespace crochet::inline v0::tensorflow

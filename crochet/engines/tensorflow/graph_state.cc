@@ -51,14 +51,14 @@ void for_each_node(TF_Function* function, const Use& use) {
 
 using EntriesByVariable = std::map<const TF_Operation*, const SaverEntry*>;
 
-bool is_entry_of(const SaverEntry& entry, const Graph::Part& part) {
+bool is_entry_of(const SaverEntry& entry, const Graph::Slice& part) {
   return entry.variable == part.handle && entry.slice.empty() == part.offset.empty();
 }
 
 // The variable's key in the saver's files; its own name if its parts have different keys, or none.
 std::string name_in_files(const Graph::VariableNode& variable, const EntriesByVariable& entries) {
   std::string name;
-  for (const Graph::Part& part : variable.parts) {
+  for (const Graph::Slice& part : variable.parts) {
     const auto found = entries.find(part.handle);
     if (found == entries.end() || !is_entry_of(*found->second, part)) return variable.name;
     if (name.empty()) name = found->second->key;
@@ -122,7 +122,7 @@ void Graph::take_names_of_saver() {
   std::set<std::pair<const TF_Operation*, std::string>> written;
   for (const auto& [variable, name] : names) {
     variable->name = name;
-    for (const Part& part : variable->parts) written.emplace(part.handle, name);
+    for (const Slice& part : variable->parts) written.emplace(part.handle, name);
   }
   std::set<std::string> others;
   for (const SaverEntry& entry : entries)
@@ -141,7 +141,7 @@ bool Graph::saves_state(std::span<const Output> outputs) const {
 std::set<std::string> Graph::known_resources() const {
   std::set<std::string> resources;
   for (const auto& variable : variables_)
-    for (const Part& part : variable->parts) resources.insert(resource_of(part.handle));
+    for (const Slice& part : variable->parts) resources.insert(resource_of(part.handle));
   // Local variables are initialised by each session.
   for (const VariableDef* const definition : definitions("local_variables")) {
     const OperationInfo* const handle =

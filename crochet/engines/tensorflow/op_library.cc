@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/op_library.h"
-
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
 #include "crochet/engines/tensorflow/internal/status.h"
 

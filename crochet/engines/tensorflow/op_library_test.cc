@@ -1,12 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/op_library.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
+#include "crochet/engines/tensorflow/graph.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/tensorflow/test_graphs.h"
 

@@ -16,8 +16,8 @@
 #include "crochet/engines/tensorflow/internal/graph_saver.h"
 #include "crochet/engines/tensorflow/internal/proto_reader.h"
 #include "crochet/engines/tensorflow/internal/string_constants.h"
-#include "crochet/io/path.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/io/file_system.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

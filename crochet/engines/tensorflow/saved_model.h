@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/session/session.h"
 

@@ -15,7 +15,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/cluster_config.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
 #include "crochet/engines/tensorflow/internal/status.h"
 

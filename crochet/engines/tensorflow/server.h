@@ -5,9 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
-#include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/session/graph.h"
 
 namespace crochet::inline v0::tensorflow {

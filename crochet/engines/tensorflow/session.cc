@@ -20,8 +20,7 @@
 #include "crochet/engines/tensorflow/internal/tensor_conversion.h"
 #include "crochet/engines/tensorflow/internal/tensor_parts.h"
 #include "crochet/engines/tensorflow/server.h"
-#include "crochet/engines/tensorflow/single_threaded_config.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
@@ -58,7 +57,7 @@ std::string describe_place(const internal::RemoteTarget& remote, const RunOption
 }
 
 // Operations of the graph may give a resource any shape.
-void check_part(const Graph::Part& part, const Shape& shape) {
+void check_part(const Graph::Slice& part, const Shape& shape) {
   if (shape != part.shape)
     throw FailedPreconditionError(
         fmt::format("the part \"{}\" of a variable is {} now, expected {}",
@@ -286,7 +285,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   const AccessGate::Pass pass(gate_, Access::kExclusive, "snapshot");
   Request request;
   for (const Variable& variable : variables)
-    for (const Graph::Part& part : checked_node(graph_, variable).parts)
+    for (const Graph::Slice& part : checked_node(graph_, variable).parts)
       request.fetch(place_of(part.value));
   execute(
       request, [] { return std::string("snapshot"); }, {}, nullptr);
@@ -295,7 +294,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   std::vector<NamedTensor> tensors;
   for (const Variable& variable : variables) {
     const Graph::VariableNode& node = node_of(variable);
-    const auto value = [&](const Graph::Part& part) {
+    const auto value = [&](const Graph::Slice& part) {
       return request.fetched_value(request.fetch(place_of(part.value)));
     };
     if (node.parts.front().offset.empty()) {
@@ -303,7 +302,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
       continue;
     }
     Tensor whole(node.dtype, node.shape);
-    for (const Graph::Part& part : node.parts) {
+    for (const Graph::Slice& part : node.parts) {
       const Tensor& part_value = value(part);
       check_part(part, part_value.shape());
       internal::place_part(whole, part_value, part.offset);
@@ -333,7 +332,7 @@ void check_changes_no_others(const Graph& graph,
   if (before.empty()) return;
   std::unordered_set<TF_Operation*> others;
   for (const Variable& variable : graph.variables())
-    for (const Graph::Part& part : node_of(variable).parts)
+    for (const Graph::Slice& part : node_of(variable).parts)
       if (!initializers.contains(node_of(part.initializer).operation)) others.insert(part.handle);
   if (internal::changes_state(before, others))
     throw UnimplementedError(
@@ -342,7 +341,7 @@ void check_changes_no_others(const Graph& graph,
 }
 
 // Throws: UnimplementedError if it is not an operation that assigns its second input.
-TF_Output assigned_input(const Graph::Part& part) {
+TF_Output assigned_input(const Graph::Slice& part) {
   TF_Operation* const initializer = node_of(part.initializer).operation;
   const std::string_view type = TF_OperationOpType(initializer);
   if (type != "Assign" && type != "AssignVariableOp")
@@ -370,7 +369,7 @@ void Session::assign(std::span<const Assignment> assignments) {
   std::vector<PartValue> values;
   for (const Assignment& assignment : assignments) {
     const Tensor value = value_of(assignment);
-    for (const Graph::Part& part : node_of(assignment.variable).parts)
+    for (const Graph::Slice& part : node_of(assignment.variable).parts)
       values.push_back(
           {assigned_input(part), node_of(part.initializer).operation,
            internal::to_tensorflow(

@@ -8,11 +8,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/internal/remote_session.h"
+#include "crochet/session/graph.h"
 #include "crochet/session/internal/access_gate.h"
 #include "crochet/session/session.h"
 
@@ -89,4 +91,49 @@ class CROCHET_EXPORT Session final : public crochet::Session {
   std::map<std::vector<const OperationInfo*>, crochet::internal::Access> accesses_;
 };
 
+// Settings of a session in this process whose runs compute one operation after another on the
+// calling thread, rather than on TensorFlow's threads: for graphs of many small
+// operations, where switching threads costs more than parallelism saves. A single operation, such
+// as a large product, may still use several threads.
+//
+//   train({.graph = graph, .config = tensorflow::callers_thread_config()}, body);
+//
+// An operation that waits for another one of the same run, such as a dequeue for an enqueue, blocks
+// that run until its timeout. A timeout is checked only when nothing is left to compute: it
+// does not end an endless loop (While); closing the session does.
+//
+// `base`: other settings, a serialized ConfigProto.
+CROCHET_EXPORT SessionConfig callers_thread_config(std::string base = {});
+
+// Settings of a session in this process whose runs use TensorFlow's single-threaded
+// executor: one operation after another, in an order computed beforehand, on the calling thread,
+// or on another one if the run has a timeout. For many small operations it has the lowest overhead.
+//
+//   train({.graph = graph, .config = tensorflow::single_threaded_config()}, body);
+//
+// That executor rejects some operations that the default one runs, also with
+// callers_thread_config(). The first run with one of these throws:
+//
+// - UnimplementedError: a reference variable.
+// - FailedPreconditionError: control flow of the graph itself (Switch, Merge, Enter; `If`, `While`
+//   and calls of functions run).
+//
+// If its runs could hang in spite of their timeouts, InvalidArgumentError is thrown: by a
+// session with more than one device (ConfigProto.device_count limits them) or also with
+// inter_op_parallelism_threads < 0 (the caller's thread), and by a run with
+// RunOptions::inter_op_thread_pool < 0.
+//
+// An operation that waits for another one of the same run waits until the timeout, and a run with a
+// timeout occupies one of TensorFlow's threads. RunMetadata has no operations.
+//
+// `base`: other settings, a serialized ConfigProto.
+CROCHET_EXPORT SessionConfig single_threaded_config(std::string base = {});
+
+namespace internal {
+
+// True if a serialized ConfigProto selects that executor.
+// Throws: InvalidArgumentError if timeouts would not work with it, or if it is not a ConfigProto.
+CROCHET_EXPORT bool is_single_threaded(std::string_view config);
+
+}  // namespace internal
 }  // namespace crochet::inline v0::tensorflow

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/session_contract.h"
 
-#include "crochet/engines/tensorflow/single_threaded_config.h"
+#include "crochet/engines/tensorflow/session.h"
 #include "tests/tensorflow/test_cluster.h"
 #include "tests/tensorflow/test_graphs.h"
 

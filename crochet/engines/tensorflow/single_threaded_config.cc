@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/single_threaded_config.h"
-
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/internal/proto_reader.h"
+#include "crochet/engines/tensorflow/session.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

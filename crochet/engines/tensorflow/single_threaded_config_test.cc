@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/single_threaded_config.h"
-
 #include <latch>
 #include <thread>
 
@@ -10,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/engines/tensorflow/callers_thread_config.h"
+#include "crochet/engines/tensorflow/session.h"
 #include "tests/support/wait_until.h"
 #include "tests/tensorflow/test_graphs.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/monitor/session_run_hook.h"
 

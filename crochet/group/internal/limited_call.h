@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "crochet/base/export.h"
-#include "crochet/group/wait_limit.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/group/group.h"
 
 namespace crochet::inline v0::internal {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/group/internal/socket.h"
 
 namespace crochet::inline v0::internal {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0::internal {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/group/internal/greeter.h"

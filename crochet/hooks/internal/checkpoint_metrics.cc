@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/hooks/from_tensor.h"
+#include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
 namespace crochet::inline v0::internal {
@@ -47,8 +47,8 @@ void CheckpointMetrics::record_value(Session& session, Saver& saver, const std::
                                      int64_t step) {
   if (!has_value()) return;
   const auto record = [&](const Tensor& value) {
-    saver.note_metrics(saver.prefix_of(save_path, step),
-                       {{name_, number_of("keep_best: ", name_, value)}});
+    saver.record_metrics_later(saver.prefix_of(save_path, step),
+                               {{name_, number_of("keep_best: ", name_, value)}});
   };
   if (newest_.is_set()) return record(newest_);
   try {
@@ -68,7 +68,8 @@ void CheckpointMetrics::record_points(Saver& saver, const std::string& save_path
         recorded != recorded_.end() && recorded->second == point->step)
       continue;
     recorded_[source.name] = point->step;
-    saver.note_metrics(saver.prefix_of(save_path, point->step), {{source.name, point->value}});
+    saver.record_metrics_later(saver.prefix_of(save_path, point->step),
+                               {{source.name, point->value}});
   }
 }
 

@@ -33,12 +33,12 @@ void PeriodicHook::begin(Graph& graph) {
 
 void PeriodicHook::after_create_session(Session& session, Coordinator&) {
   const int64_t step = read_global_step(session);
-  note_trigger(step);
+  record_trigger(step);
   start_step_ = step;
   next_step_ = step + 1;
 }
 
-void PeriodicHook::note_trigger(int64_t step) {
+void PeriodicHook::record_trigger(int64_t step) {
   timer_.update_last_triggered_step(every_steps_ ? step - step % *every_steps_ : step);
 }
 
@@ -61,7 +61,7 @@ void PeriodicHook::after_run(SessionRunContext& context, const SessionRunValues&
   start_step_ = context.global_step();
   next_step_ = step + std::max<int64_t>(step - start_step_, 1);
   if (!timer_.should_trigger_for_step(step)) return;
-  note_trigger(step);
+  record_trigger(step);
   look(step, values.results, context);
 }
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/session_run_hook.h"
 
@@ -35,7 +35,7 @@ class CROCHET_EXPORT PeriodicHook : public SessionRunHook {
  private:
   // Called after a step that is due, with the number of completed steps and the fetched values.
   virtual void look(int64_t step, const FetchValues& values, SessionRunContext& context) = 0;
-  void note_trigger(int64_t step);
+  void record_trigger(int64_t step);
 
   Fetches values_;
   std::optional<int64_t> every_steps_;

@@ -4,7 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/session/global_step.h"
+#include "crochet/session/graph.h"
 
 namespace crochet::inline v0::internal {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/rehearsal.h"
 #include "crochet/monitor/session_run_hook.h"
 

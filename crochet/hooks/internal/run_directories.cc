@@ -8,8 +8,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/directory/leftovers.h"
 
 namespace crochet::inline v0::internal {
 

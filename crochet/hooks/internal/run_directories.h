@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/saver_options.h"
-#include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 
 namespace crochet::inline v0::internal {
 

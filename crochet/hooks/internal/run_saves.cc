@@ -8,13 +8,14 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/run_directories.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/ranks/internal/run_agreement.h"
 
 namespace crochet::inline v0::internal {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/summary/summary_writer.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
-#include "crochet/hooks/from_tensor.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/session/fetches.h"
 
 namespace crochet::inline v0::internal {

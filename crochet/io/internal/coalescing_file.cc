@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {
 

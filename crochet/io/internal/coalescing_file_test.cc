@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/memory_file_system.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0::internal {
 

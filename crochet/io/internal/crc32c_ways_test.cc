@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::internal {
 namespace {

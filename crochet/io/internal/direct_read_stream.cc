@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "crochet/base/log.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/errno_error.h"
 
 namespace crochet::inline v0::internal {

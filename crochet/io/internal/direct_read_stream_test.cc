@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/random_bytes.h"
 

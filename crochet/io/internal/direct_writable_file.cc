@@ -13,7 +13,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/page.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/errno_error.h"
 #include "crochet/io/internal/writable_state.h"
 

@@ -22,7 +22,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/support/scripted_calls.h"

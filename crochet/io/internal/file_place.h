@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/internal/file_descriptor.h"
 
 namespace crochet::inline v0::internal {

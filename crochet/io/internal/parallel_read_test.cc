@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/support/no_threads.h"
 #include "tests/support/random_bytes.h"
@@ -37,7 +37,7 @@ class ParallelReadTest : public testing::Test {
     const uint32_t crc =
         internal::read_in_parallel_with_crc32c(*file_, offset, 7, destination(num_bytes));
     EXPECT_TRUE(found_ == expected);
-    EXPECT_EQ(crc, extend_crc32c(7, std::as_bytes(std::span(expected))));
+    EXPECT_EQ(crc, internal::extend_crc32c(7, std::as_bytes(std::span(expected))));
   }
 
   const TempDirectory directory_;

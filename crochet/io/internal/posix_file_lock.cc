@@ -20,10 +20,10 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/process_owner.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/errno_error.h"
 #include "crochet/io/internal/open_file.h"
 #include "crochet/io/internal/own_copy.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -17,9 +17,8 @@
 #include <grp.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/directory.h"
-#include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 #include "crochet/testing/temp_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -17,14 +17,13 @@
 #include <stdio.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/directory.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/errno_error.h"
 #include "crochet/io/internal/file_descriptor.h"
 #include "crochet/io/internal/open_file.h"
 #include "crochet/io/internal/own_copy.h"
 #include "crochet/io/internal/posix_file_lock.h"
 #include "crochet/io/internal/posix_files.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {

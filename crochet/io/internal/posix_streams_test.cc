@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/open_file.h"
 #include "crochet/io/internal/page_cache.h"
 #include "crochet/io/internal/posix_files.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

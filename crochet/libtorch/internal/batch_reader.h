@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace crochet::inline v0::internal {
 template <typename T>

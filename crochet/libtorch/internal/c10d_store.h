@@ -10,7 +10,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 
 namespace c10d {
 class Store;

@@ -12,7 +12,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
 #include "crochet/group/group.h"
-#include "crochet/libtorch/tensor_backend.h"
+#include "crochet/libtorch/join.h"
 
 namespace c10d {
 class Work;

@@ -12,7 +12,7 @@
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/copies/internal/guard.h"
 #include "crochet/libtorch/internal/pinned_memory.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::libtorch::internal {
 

@@ -13,13 +13,13 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/class_name.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/class_name.h"
 #include "crochet/libtorch/internal/archive_state.h"
 #include "crochet/libtorch/internal/optimizer_parameters.h"
 #include "crochet/libtorch/internal/parameter_names.h"
 #include "crochet/session/internal/naming_state.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::libtorch::internal {
 namespace {
@@ -124,7 +124,9 @@ class ForeignOptimizer final : public Saveable, public crochet::internal::Naming
             .load = [this](torch::serialize::InputArchive& archive) { optimizer_.load(archive); }};
   }
 
-  std::string own_class() const { return class_name_of(optimizer_, "a class that is not known"); }
+  std::string own_class() const {
+    return crochet::internal::class_name_of(optimizer_, "a class that is not known");
+  }
 
   void check_class(const TensorMap& state) const {
     const auto found = state.find(kClassKey);

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/group/internal/message_bytes.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::libtorch::internal {
 namespace {
@@ -41,7 +41,8 @@ std::string describe_layout(const char* kind, const NamedTensor& value) {
 
 void check_same_lines(Group& group, const std::vector<std::string>& lines) {
   const std::string own = joined(lines);
-  const std::string sum = fmt::format("{:08x} {}", crc32c(std::string_view(own)), own.size());
+  const std::string sum =
+      fmt::format("{:08x} {}", crochet::internal::crc32c(std::string_view(own)), own.size());
   if (group.all_distinct(sum).size() == 1) return;
   const std::string chiefs = group.broadcast(own);
   for (const auto& [rank, text] : group.all_distinct(difference(chiefs, lines)))

@@ -10,7 +10,7 @@
 #include "crochet/libtorch/internal/module_modes.h"
 #include "crochet/libtorch/internal/named_tensors.h"
 #include "crochet/libtorch/internal/parameter_names.h"
-#include "crochet/libtorch/write_barrier.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::internal {

@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "crochet/copies/write_barrier.h"
+#include "crochet/copies/borrowed_array.h"
 
 namespace crochet::inline v0::libtorch::internal {
 

@@ -21,7 +21,7 @@
 #include "crochet/libtorch/internal/scalar_type.h"
 #include "crochet/libtorch/internal/tensor_memory.h"
 #include "crochet/libtorch/internal/tracked_tensor.h"
-#include "crochet/libtorch/write_barrier.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0::libtorch::internal {

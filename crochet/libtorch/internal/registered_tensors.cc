@@ -14,7 +14,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/session/internal/nested_names.h"
 
 namespace crochet::inline v0::libtorch::internal {
@@ -49,14 +49,15 @@ class Walk {
     const auto buffers = module.named_buffers(/*recurse=*/false);
     for (const auto& item : parameters) add(name, item, false);
     for (const auto& item : buffers) add(name, item, true);
-    note_members<torch::nn::LinearImpl, torch::nn::BilinearImpl, torch::nn::EmbeddingImpl,
-                 torch::nn::EmbeddingBagImpl, torch::nn::Conv1dImpl, torch::nn::Conv2dImpl,
-                 torch::nn::Conv3dImpl, torch::nn::ConvTranspose1dImpl,
-                 torch::nn::ConvTranspose2dImpl, torch::nn::ConvTranspose3dImpl,
-                 torch::nn::BatchNorm1dImpl, torch::nn::BatchNorm2dImpl, torch::nn::BatchNorm3dImpl,
-                 torch::nn::InstanceNorm1dImpl, torch::nn::InstanceNorm2dImpl,
-                 torch::nn::InstanceNorm3dImpl, torch::nn::LayerNormImpl, torch::nn::GroupNormImpl,
-                 torch::nn::PReLUImpl>(module, name, parameters, buffers);
+    record_members<torch::nn::LinearImpl, torch::nn::BilinearImpl, torch::nn::EmbeddingImpl,
+                   torch::nn::EmbeddingBagImpl, torch::nn::Conv1dImpl, torch::nn::Conv2dImpl,
+                   torch::nn::Conv3dImpl, torch::nn::ConvTranspose1dImpl,
+                   torch::nn::ConvTranspose2dImpl, torch::nn::ConvTranspose3dImpl,
+                   torch::nn::BatchNorm1dImpl, torch::nn::BatchNorm2dImpl,
+                   torch::nn::BatchNorm3dImpl, torch::nn::InstanceNorm1dImpl,
+                   torch::nn::InstanceNorm2dImpl, torch::nn::InstanceNorm3dImpl,
+                   torch::nn::LayerNormImpl, torch::nn::GroupNormImpl, torch::nn::PReLUImpl>(
+        module, name, parameters, buffers);
     for (const auto& child : module.named_children())
       visit(*child.value(), crochet::internal::full_name(name, child.key()));
   }
@@ -69,14 +70,14 @@ class Walk {
   }
 
   template <typename... Layers, typename Tensors>
-  void note_members(const torch::nn::Module& module, const std::string& name,
-                    const Tensors& parameters, const Tensors& buffers) {
-    static_cast<void>((note_members_of<Layers>(module, name, parameters, buffers) || ...));
+  void record_members(const torch::nn::Module& module, const std::string& name,
+                      const Tensors& parameters, const Tensors& buffers) {
+    static_cast<void>((record_members_of<Layers>(module, name, parameters, buffers) || ...));
   }
 
   template <typename Layer, typename Tensors>
-  bool note_members_of(const torch::nn::Module& module, const std::string& name,
-                       const Tensors& parameters, const Tensors& buffers) {
+  bool record_members_of(const torch::nn::Module& module, const std::string& name,
+                         const Tensors& parameters, const Tensors& buffers) {
     const auto* const own = crochet::internal::dynamic_as<const Layer>(&module);
     if (own == nullptr) return false;
     note(name, "weight", own->weight, parameters);

@@ -8,7 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "crochet/libtorch/internal/named_tensors.h"
-#include "crochet/libtorch/tensor_backend.h"
+#include "crochet/libtorch/join.h"
 
 namespace crochet::inline v0::libtorch::internal {
 

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/libtorch/internal/scalar_type.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::libtorch::internal {
 

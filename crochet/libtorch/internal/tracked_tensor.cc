@@ -14,7 +14,7 @@
 #include "crochet/libtorch/internal/tensor_memory.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/session/internal/nested_names.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::libtorch::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/internal/rehearsal.h"
-#include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
 #include "crochet/hooks/metric_source.h"

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "crochet/base/clock.h"
-#include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
-#include "crochet/summary/read_metrics.h"
+#include "crochet/io/internal/directory_lock.h"
+#include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/summary_writer.h"
 
 namespace crochet::inline v0::internal {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/saver/internal/restore_mismatch.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/session/graph.h"
 
 namespace crochet::inline v0::internal {

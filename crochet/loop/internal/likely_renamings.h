@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/saver/internal/restore_mismatch.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet::inline v0::internal {
 

@@ -13,12 +13,12 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/listed.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/loop/internal/joined_renamings.h"
 #include "crochet/loop/internal/likely_renamings.h"
 #include "crochet/loop/internal/present_shapes.h"
-#include "crochet/tensor/fmt.h"
 #include "crochet/tensor/internal/convert.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -19,7 +19,7 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/hooks/early_stopping_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/loop/load.h"
 #include "crochet/loop/loop.h"
 #include "crochet/testing/log_capture.h"

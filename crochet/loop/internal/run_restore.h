@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "crochet/checkpoint/saver/restore_options.h"
-#include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/loop/loop_options.h"
 #include "crochet/monitor/session_creator.h"

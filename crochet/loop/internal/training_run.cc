@@ -8,7 +8,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/loop/internal/default_hooks.h"
 #include "crochet/loop/internal/restoring.h"
@@ -87,7 +87,7 @@ std::vector<internal::Fact> facts_of(const TrainingRun& run) {
                        end == std::string::npos ? "" : name.substr(end));
   };
   for (const Variable& variable : run.graph.variables()) {
-    const auto* const part = ranks ? ranks->part_of(variable.name()) : nullptr;
+    const auto* const part = ranks ? ranks->slice_of(variable.name()) : nullptr;
     facts.emplace_back(
         fmt::format("{} \"{}\"", part != nullptr ? "sharded" : "variable",
                     common_name(variable.name())),
@@ -143,7 +143,7 @@ MonitoredSessionOptions session_options(const TrainingRun& run) {
           .saves_on_error = run.saves_on_error};
 }
 
-void note_start(const MonitoredSession& session, RunReport& report) {
+void record_start(const MonitoredSession& session, RunReport& report) {
   report.first_step = report.last_step = session.first_step().value_or(0);
   report.restore = session.restored();
   if (report.restore) report.resumed_from = session.first_step();
@@ -158,7 +158,7 @@ SaveStatistics saving_of(const HookList& hooks) {
   return sum;
 }
 
-void note_end(MonitoredSession& session, RunReport& report) {
+void record_end(MonitoredSession& session, RunReport& report) {
   report.stop =
       session.stop_request().value_or(StopRequest{"the program", "nothing was left to do"});
   report.last_step = session.current_step().value_or(report.first_step);
@@ -184,21 +184,21 @@ internal::StartedRun::StartedRun(TrainingRun run)
     if (pending_signal() == 0 || !agreement.is_alone()) throw;
     report_.stop = {"SignalHook", error.what(), pending_signal()};
   }
-  if (session_) note_start(*session_, report_);
+  if (session_) record_start(*session_, report_);
 }
 
 internal::StartedRun::~StartedRun() = default;
 
-void internal::StartedRun::note_changed_state() {
+void internal::StartedRun::record_changed_state() {
   if (!session_ || session_->current_step() == session_->first_step()) return;
   for (const HookHandle& hook : hooks_)
-    if (auto* const saver = dynamic_as<CheckpointSaverHook>(&*hook)) saver->note_changed_state();
+    if (auto* const saver = dynamic_as<CheckpointSaverHook>(&*hook)) saver->record_changed_state();
 }
 
 RunReport internal::StartedRun::finish() {
   if (session_) {
     session_->close();
-    note_end(*session_, report_);
+    record_end(*session_, report_);
   }
   report_.signal = pending_signal();
   report_.saving = saving_of(hooks_);

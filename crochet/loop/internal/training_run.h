@@ -63,7 +63,7 @@ class StartedRun {
   MonitoredSession* session() const { return session_.get(); }
   // The program may have changed its state since the last step: finish() saves it, though that step
   // may be saved already.
-  void note_changed_state();
+  void record_changed_state();
   // Closes the session. Throws: as MonitoredSession::close().
   RunReport finish();
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/monitor/coordinator.h"
 #include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

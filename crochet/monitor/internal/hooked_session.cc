@@ -52,7 +52,7 @@ HookedSession::HookedSession(Session& session, const HookList& hooks, StopState&
 FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
                                const RunOptions& options, RunMetadata* metadata) {
   if (closed_ || stop_.refuses_runs()) throw_refused();
-  note_original(fetches, feeds, options);
+  record_original(fetches, feeds, options);
   SessionRunContext context(original_, session_, std::nullopt, stop_);
   context.owner_ = this;
   outputs_.clear();
@@ -87,8 +87,8 @@ void HookedSession::throw_refused() const {
 }
 
 // A loop passes the same in each step: then nothing is copied.
-void HookedSession::note_original(const Fetches& fetches, const Feeds& feeds,
-                                  const RunOptions& options) {
+void HookedSession::record_original(const Fetches& fetches, const Feeds& feeds,
+                                    const RunOptions& options) {
   if (!is_same_output(fetches, original_.fetches) || !feeds.empty() || !original_.feeds.empty() ||
       options != *original_.options)
     replace_original(fetches, feeds, options);

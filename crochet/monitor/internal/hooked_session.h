@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/monitor/hook_list.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/monitor/internal/wrapped_session.h"
+#include "crochet/monitor/session_run_hook.h"
 #include "crochet/ranks/internal/save_proposal.h"
 
 namespace crochet::inline v0::internal {
@@ -53,7 +53,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // For a session that is closed or should stop.
   [[noreturn]] void throw_refused() const;
   // Keeps the arguments of the caller, with its names resolved.
-  void note_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
+  void record_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
   void replace_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
   void ask_hooks(SessionRunContext& context);
   // Adds the feeds and the options of a hook.

@@ -44,7 +44,7 @@ FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& fe
                                          const RunOptions& options, RunMetadata* metadata) {
   check_open();
   FetchValues values = inner_->run(fetches, feeds, options, metadata);
-  note_success();
+  record_success();
   return values;
 }
 
@@ -83,7 +83,7 @@ void RecoverableSession::close() {
   }
 }
 
-void RecoverableSession::note_progress() {
+void RecoverableSession::record_progress() {
   const int64_t start = options_.start_step ? options_.start_step() : 0;
   if (start + runs_ > failed_step_) recoveries_without_progress_ = 0;
 }

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/monitor/internal/wrapped_session.h"
 
 namespace crochet::inline v0::internal {
@@ -72,12 +72,12 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   void recover(std::exception_ptr error);
   void replace_session(std::exception_ptr error);
   void wait_before_recovery(const std::exception_ptr& error);
-  void note_success() {
+  void record_success() {
     ++runs_;
-    if (recoveries_without_progress_ > 0) note_progress();
+    if (recoveries_without_progress_ > 0) record_progress();
   }
   // Sets recoveries_without_progress_ to 0 once the session is past the failed step.
-  void note_progress();
+  void record_progress();
 
   const Factory factory_;
   const RecoveryOptions options_;

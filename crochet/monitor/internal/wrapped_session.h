@@ -4,11 +4,10 @@
 
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/fetches.h"
 #include "crochet/session/graph.h"
-#include "crochet/session/run_metadata.h"
-#include "crochet/session/run_options.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

@@ -15,7 +15,7 @@
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/group/internal/message_bytes.h"
-#include "crochet/session/global_step.h"
+#include "crochet/session/graph.h"
 
 namespace crochet::inline v0::internal {
 namespace {

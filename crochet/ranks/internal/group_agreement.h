@@ -15,7 +15,7 @@
 #include "crochet/ranks/internal/rank_saves.h"
 #include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/ranks/internal/save_proposal.h"
-#include "crochet/ranks/stop_request.h"
+#include "crochet/ranks/ranks.h"
 #include "crochet/session/internal/rank_layout.h"
 
 namespace crochet::inline v0::internal {

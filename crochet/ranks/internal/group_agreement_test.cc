@@ -15,7 +15,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/ranks/group_of.h"
+#include "crochet/ranks/ranks.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/store_ranks.h"
 

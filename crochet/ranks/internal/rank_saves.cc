@@ -19,9 +19,9 @@
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/internal/variable_selection.h"
 #include "crochet/group/internal/message_bytes.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 #include "crochet/ranks/internal/group_agreement.h"
-#include "crochet/ranks/internal/rank_parts.h"
+#include "crochet/ranks/internal/rank_contributions.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -35,7 +35,7 @@ constexpr uint64_t kMaxSmallBytes = 64 << 10;
 bool is_small(const SaveSource& source, const RankLayout& layout) {
   if (source.num_bytes() > kMaxSmallBytes) return false;
   const auto fits = [&](const NamedTensor& each) {
-    return each.tensor.dtype() != DType::kString && layout.part_of(each.name) == nullptr &&
+    return each.tensor.dtype() != DType::kString && layout.slice_of(each.name) == nullptr &&
            !layout.has_rows(each.name);
   };
   return std::ranges::all_of(source.snapshot().readable(), fits);
@@ -86,8 +86,9 @@ std::string part_prefix(const std::string& base, int rank) {
   return rank == 0 ? base : fmt::format("{}{:07}", base, rank);
 }
 
-std::shared_ptr<JointParts> RankSaves::begin(const Saver& saver, const VariableSelection& selection,
-                                             const std::string& prefix, Snapshot& snapshot) {
+std::shared_ptr<Contributions> RankSaves::begin(const Saver& saver,
+                                                const VariableSelection& selection,
+                                                const std::string& prefix, Snapshot& snapshot) {
   const auto refuse = [this](const char* why) {
     throw FailedPreconditionError(
         fmt::format("rank 0 of {} cannot save: the ranks have the state together, and {}",
@@ -114,7 +115,7 @@ std::shared_ptr<JointParts> RankSaves::begin(const Saver& saver, const VariableS
   awaited.emplace(0, base);
   std::vector<std::string> rows;
   for (const std::string& name : layout_->rows()) rows.push_back(selection.place_of(name).key);
-  return std::make_shared<RankParts>(
+  return std::make_shared<RankContributions>(
       directory.shared_files(), prefix, std::move(awaited), std::move(rows),
       RankWaiting{layout_->size(), agreement_.timeout_secs(), agreement_.lost()});
 }

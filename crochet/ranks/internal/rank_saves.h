@@ -29,8 +29,8 @@ class RankSaves final : public JointSave {
       : agreement_(agreement), layout_(std::move(layout)) {}
 
   // In the chief.
-  std::shared_ptr<JointParts> begin(const Saver& saver, const VariableSelection& selection,
-                                    const std::string& prefix, Snapshot& snapshot) override;
+  std::shared_ptr<Contributions> begin(const Saver& saver, const VariableSelection& selection,
+                                       const std::string& prefix, Snapshot& snapshot) override;
   // See RunAgreement::meet_saves and finish_saves.
   void meet(Session& session, Saver& saver, int64_t step);
   void finish();

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/group/internal/message_bytes.h"
 #include "crochet/session/internal/rank_layout.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::internal {
@@ -19,7 +19,7 @@ namespace {
 // The places of all parts, in the order of their names, which is the same in all ranks.
 std::string encode(const RankLayout& layout) {
   MessageWriter writer;
-  for (const auto& [name, part] : layout.parts())
+  for (const auto& [name, part] : layout.slices())
     for (const SliceExtent& extent : part.place.slice)
       writer.number(extent.start).number(extent.length);
   return writer.take();
@@ -49,7 +49,7 @@ std::string wrong_in(const std::string& name, const Shape& full_shape,
 // The same of all variables. `all` are the places in each rank.
 std::string wrong_in(const RankLayout& layout, const std::vector<std::string>& all) {
   std::vector<MessageReader> readers(all.begin(), all.end());
-  for (const auto& [name, part] : layout.parts()) {
+  for (const auto& [name, part] : layout.slices()) {
     std::vector<TensorSlice> parts;
     for (MessageReader& reader : readers) {
       TensorSlice slice;
@@ -69,7 +69,7 @@ std::string wrong_in(const RankLayout& layout, const std::vector<std::string>& a
 
 void check_shards(const Graph& graph, RunAgreement& agreement) {
   const auto layout = RankLayout::find(graph);
-  if (!layout || layout->parts().empty()) return;
+  if (!layout || layout->slices().empty()) return;
   const std::vector<std::string> all = agreement.gather(encode(*layout));
   const std::string wrong = agreement.share(agreement.is_chief() ? wrong_in(*layout, all) : "");
   if (!wrong.empty()) throw InvalidArgumentError(wrong);

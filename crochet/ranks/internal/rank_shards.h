@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/graph.h"
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/saver/internal/joint_save.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/group/group.h"
 #include "crochet/ranks/internal/save_proposal.h"
-#include "crochet/ranks/stop_request.h"
+#include "crochet/ranks/ranks.h"
 #include "crochet/session/graph.h"
 #include "crochet/session/session.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_bound.h"
 
 namespace crochet::inline v0::internal {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/graph.h"
 #include "crochet/session/saveable.h"
 

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/session/internal/nested_names.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0 {
 namespace internal {
@@ -51,13 +51,13 @@ void RankLayout::set_rank(int rank, int size) {
   size_ = size;
 }
 
-void RankLayout::add_part(const std::string& variable, Part part) {
-  parts_.insert_or_assign(variable, std::move(part));
+void RankLayout::add_slice(const std::string& variable, Slice slice) {
+  slices_.insert_or_assign(variable, std::move(slice));
 }
 
-const RankLayout::Part* RankLayout::part_of(std::string_view variable) const {
-  const auto found = parts_.find(variable);
-  return found == parts_.end() ? nullptr : &found->second;
+const RankLayout::Slice* RankLayout::slice_of(std::string_view variable) const {
+  const auto found = slices_.find(variable);
+  return found == slices_.end() ? nullptr : &found->second;
 }
 
 std::string RankLayout::add_per_rank(const std::string& name, Regroup regroup) {
@@ -94,16 +94,16 @@ void shard_variable(Graph& graph, const Variable& variable, const Shard& shard) 
   const auto rank = static_cast<size_t>(shape.rank());
   if (rank == 0 || shard.full_shape.rank() != shape.rank() || shard.offset.size() != rank)
     refuse("expected the same number of dimensions, at least 1");
-  internal::RankLayout::Part part{.place = {.full_shape = shard.full_shape},
-                                  .is_empty = shape.num_elements() == 0,
-                                  .is_whole = shape == shard.full_shape};
+  internal::RankLayout::Slice slice{.place = {.full_shape = shard.full_shape},
+                                    .is_empty = shape.num_elements() == 0,
+                                    .is_whole = shape == shard.full_shape};
   for (int i = 0; i < shape.rank(); ++i) {
     const int64_t offset = shard.offset[static_cast<size_t>(i)];
     if (offset < 0 || shape[i] > shard.full_shape[i] - offset)
       refuse(fmt::format("it reaches outside in dimension {}", i));
-    part.place.slice.push_back({offset, shape[i]});
+    slice.place.slice.push_back({offset, shape[i]});
   }
-  internal::RankLayout::of(graph)->add_part(variable.name(), std::move(part));
+  internal::RankLayout::of(graph)->add_slice(variable.name(), std::move(slice));
 }
 
 }  // namespace crochet::inline v0

@@ -10,9 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/graph.h"
-#include "crochet/session/shard.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {
@@ -33,16 +32,16 @@ class CROCHET_EXPORT RankLayout {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // A part of a variable.
-  struct Part {
+  // A rank's slice of a variable.
+  struct Slice {
     SaveSliceInfo place;
     bool is_empty = false;  // It has no elements: it is neither saved nor restored.
     bool is_whole = false;  // It is all of the variable.
   };
-  void add_part(const std::string& variable, Part part);
-  const std::map<std::string, Part, std::less<>>& parts() const { return parts_; }
+  void add_slice(const std::string& variable, Slice slice);
+  const std::map<std::string, Slice, std::less<>>& slices() const { return slices_; }
   // Null if the variable is the same in all ranks.
-  const Part* part_of(std::string_view variable) const;
+  const Slice* slice_of(std::string_view variable) const;
 
   // Declares that each rank has its own value `name`. Returns the name of that of this rank:
   // "<name>/rank-<rank>".
@@ -63,12 +62,12 @@ class CROCHET_EXPORT RankLayout {
   std::optional<RankName> rank_name(std::string_view name) const;
 
   // True if nothing is declared: the whole state is the same in all ranks.
-  bool empty() const { return parts_.empty() && per_rank_.empty() && rows_.empty(); }
+  bool empty() const { return slices_.empty() && per_rank_.empty() && rows_.empty(); }
   // True if arrays are in pieces that only a tensor bundle can have.
-  bool has_pieces() const { return !parts_.empty() || !rows_.empty(); }
+  bool has_pieces() const { return !slices_.empty() || !rows_.empty(); }
   // True for a variable or an entry of an object that is this rank's own.
   bool is_own(std::string_view name) const {
-    return part_of(name) || rank_name(name) || has_rows(name);
+    return slice_of(name) || rank_name(name) || has_rows(name);
   }
   // True if a save needs other ranks.
   bool is_shared() const { return size_ > 1 && !empty(); }
@@ -76,7 +75,7 @@ class CROCHET_EXPORT RankLayout {
  private:
   int rank_ = 0;
   int size_ = 1;
-  std::map<std::string, Part, std::less<>> parts_;
+  std::map<std::string, Slice, std::less<>> slices_;
   std::map<std::string, Regroup, std::less<>> per_rank_;
   std::set<std::string, std::less<>> rows_;
 };

@@ -12,9 +12,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/parse_json.h"
+#include "crochet/io/file_system.h"
 #include "crochet/io/internal/untrusted_file.h"
-#include "crochet/io/path.h"
-#include "crochet/summary/json_lines_writer.h"
+#include "crochet/summary/internal/json_lines_writer.h"
 
 namespace crochet::inline v0::internal {
 namespace {

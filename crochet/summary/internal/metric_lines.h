@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
-#include "crochet/summary/read_metrics.h"
+#include "crochet/summary/event_file_reader.h"
 
 namespace crochet::inline v0::internal {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "crochet/session/run_metadata.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

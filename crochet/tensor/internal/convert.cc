@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/visit_type.h"
 
 namespace crochet::inline v0::internal {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0::internal {

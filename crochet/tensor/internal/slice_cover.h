@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/tensor/dtype.h"
 
 namespace crochet::inline v0::internal {

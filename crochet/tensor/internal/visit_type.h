@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "crochet/tensor/half.h"
+#include "crochet/tensor/dtype.h"
 
 namespace crochet::inline v0::internal {
 

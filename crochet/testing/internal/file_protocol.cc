@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {

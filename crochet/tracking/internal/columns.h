@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/copies/borrowed_array.h"
-#include "crochet/session/stored_parts.h"
+#include "crochet/session/parted_saveable.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0::internal {

@@ -3,7 +3,7 @@
 #include "crochet/tracking/internal/fixed_state.h"
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 

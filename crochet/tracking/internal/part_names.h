@@ -8,8 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "crochet/base/export.h"
-#include "crochet/session/stored_parts.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {
 

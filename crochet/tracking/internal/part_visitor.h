@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/copies/borrowed_array.h"
-#include "crochet/session/part_values.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/session/saveable.h"
-#include "crochet/session/stored_parts.h"
 #include "crochet/tracking/internal/columns.h"
 
 namespace crochet::inline v0 {
@@ -62,7 +60,7 @@ class CROCHET_EXPORT PartVisitor {
   virtual void begin_whole(const std::string& /*name*/, WholeValue::Kind) {}
   virtual void end_whole() {}
   // Receives what a restore does to the entries of the container `name`.
-  virtual void note_entries(const std::string& /*name*/, const EntryChanges&) {}
+  virtual void record_entries(const std::string& /*name*/, const EntryChanges&) {}
   // Keeps an object that parts refer to until the visit ends.
   virtual void keep(std::shared_ptr<const void> object) = 0;
 };

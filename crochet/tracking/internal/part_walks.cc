@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -64,7 +64,7 @@ void throw_unknown_class(const std::string& name, const std::string& found, cons
   const std::string base = type_in(signature);
   throw FailedPreconditionError(fmt::format(
       "\"{}\": found an object of class {} at a pointer to {}, expected {}: a restore would not "
-      "know its class. {} crochet_classes(const {}*), see crochet/tracking/classes.h; or, if the "
+      "know its class. {} crochet_classes(const {}*), see crochet/tracking/tracker.h; or, if the "
       "program makes the object itself, track the object instead of the pointer",
       name, found, base, has_list ? "a class that crochet_classes() lists" : base,
       has_list ? "Add the class to" : "List such classes in", base));

@@ -13,16 +13,14 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/session/part_values.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/parted_saveable.h"
-#include "crochet/session/stored_parts.h"
 #include "crochet/tracking/classes.h"
 #include "crochet/tracking/internal/column_walk.h"
 #include "crochet/tracking/internal/part_names.h"
 #include "crochet/tracking/internal/type_shapes.h"
 #ifdef __cpp_rtti
-#include "crochet/base/class_name.h"
+#include "crochet/base/internal/class_name.h"
 #endif
 
 namespace crochet::inline v0::internal {
@@ -234,7 +232,7 @@ struct PartWalks {
     }
     changes.has_dropped = !before.empty();
     if (here.is_fixed_ && (changes.has_dropped || changes.has_made)) throw_other_keys(here.prefix_);
-    here.note_entries(changes);
+    here.record_entries(changes);
   }
 
   // By their numbers, as the keys are not known yet.
@@ -310,7 +308,7 @@ struct PartWalks {
     if (value.size() != keys->size()) throw_bad_keys(here.prefix_);
     changes.has_dropped = !before.empty();
     if (here.is_fixed_ && (changes.has_dropped || changes.has_made)) throw_other_keys(here.prefix_);
-    here.note_entries(changes);
+    here.record_entries(changes);
   }
 
   // A value that may be absent. Its parts have the names that they would have in its place.

@@ -15,7 +15,7 @@
 #include "crochet/copies/internal/graph_barriers.h"
 #include "crochet/copies/internal/parallel_copier.h"
 #include "crochet/session/internal/nested_names.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tracking/epochs.h"
 #include "crochet/tracking/tracker.h"
 
@@ -249,8 +249,8 @@ class RestoringVisitor final : public ListingVisitor {
   void end_provider() override { --num_providers_; }
   void begin_keys() override { ++num_keys_; }
   void end_keys() override { --num_keys_; }
-  void note_entries(const std::string& name, const EntryChanges& changes) override {
-    values_.note_entries(name, changes);
+  void record_entries(const std::string& name, const EntryChanges& changes) override {
+    values_.record_entries(name, changes);
   }
 
   void array(const std::string& name, BorrowedArray array, bool) override {

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/session/internal/nested_names.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/internal/held_generators.h"
 #include "crochet/session/saveable.h"
 #include "crochet/tracking/internal/distribution_state.h"

@@ -14,7 +14,7 @@ struct TrackedEpochs {
 
 }  // namespace
 
-void note_tracked_epochs(Graph& graph, EpochProgress progress) {
+void record_tracked_epochs(Graph& graph, EpochProgress progress) {
   graph.attach(std::make_shared<TrackedEpochs>(TrackedEpochs{std::move(progress)}));
 }
 

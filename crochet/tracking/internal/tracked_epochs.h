@@ -14,7 +14,7 @@ namespace crochet::inline v0::internal {
 using EpochProgress = std::function<std::optional<double>()>;
 
 // Records epochs whose state is in the graph.
-void note_tracked_epochs(Graph& graph, EpochProgress progress);
+void record_tracked_epochs(Graph& graph, EpochProgress progress);
 // The progress of those that were recorded first; empty if none were.
 EpochProgress tracked_epochs(const Graph& graph);
 

@@ -13,7 +13,7 @@
 #include <crochet/crochet.h>
 #include <crochet/fmt.h>
 #include <crochet/libtorch/tensor.h>
-#include <crochet/libtorch/track_all.h>
+#include <crochet/libtorch/track.h>
 #include <fmt/format.h>
 #include <torch/torch.h>
 

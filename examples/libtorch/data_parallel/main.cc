@@ -19,7 +19,7 @@
 #include "crochet/libtorch/batches.h"
 #include "crochet/libtorch/data_parallel.h"
 #include "crochet/libtorch/join.h"
-#include "crochet/libtorch/track_all.h"
+#include "crochet/libtorch/track.h"
 #include "crochet/loop/loop.h"
 #include "digits_data.h"
 

@@ -15,7 +15,7 @@
 #include <crochet/fmt.h>
 #include <crochet/libtorch/batches.h>
 #include <crochet/libtorch/tensor.h>
-#include <crochet/libtorch/track_all.h>
+#include <crochet/libtorch/track.h>
 #include <fmt/format.h>
 #include <torch/torch.h>
 

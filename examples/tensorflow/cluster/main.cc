@@ -17,7 +17,7 @@
 
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
-#include <crochet/engines/tensorflow/cluster_config.h>
+#include <crochet/engines/tensorflow/cluster_spec.h>
 #include <crochet/engines/tensorflow/graph.h>
 #include <crochet/engines/tensorflow/server.h>
 #include <fmt/format.h>

@@ -139,7 +139,7 @@ def call_after_create_session(creator, session):
 def stop_at_a_target_that_is_reached():
     session, init = ms._MonitoredSession, ms._MonitoredSession.__init__
 
-    def note_recovery(self, creator, given, should_recover, **kwargs):
+    def record_recovery(self, creator, given, should_recover, **kwargs):
         session.recovers = should_recover
         init(self, creator, given, should_recover, **kwargs)
 
@@ -154,7 +154,7 @@ def stop_at_a_target_that_is_reached():
         return ms._CoordinatedSession(ms._HookedSession(self.tf_sess, self._hooks), self.coord,
                                       self._stop_grace_period_secs)
 
-    session.__init__ = note_recovery
+    session.__init__ = record_recovery
     session._CoordinatedSessionCreator.create_session = create_session
 
 
@@ -233,33 +233,33 @@ def is_at_a_step(session):
 
 
 @documented("an error that ends the run while a stop is pending")
-def note_phases():
+def record_phases():
     hooked, wrapped = ms._HookedSession, ms._WrappedSession
     init, ask, run_hooked, run_wrapped = hooked.__init__, hooked._call_hook_before_run, hooked.run, wrapped.run
 
-    def note_hooks(self, session, given):
+    def record_hooks(self, session, given):
         init(self, session, [ToldHook(self, i, hook) for i, hook in enumerate(given)])
         self.phase, self.told, self.is_rejected = "done", -1, False
 
-    def note_asking(self, *args):
+    def record_asking(self, *args):
         self.phase = "asks"
         feeds = ask(self, *args)
         self.phase = "runs"
         return feeds
 
-    def note_telling(self, *args, **kwargs):
+    def record_telling(self, *args, **kwargs):
         values = run_wrapped(self, *args, **kwargs)
         if isinstance(self, hooked):
             self.phase, self.told = "reports", -1
         return values
 
-    def note_done(self, *args, **kwargs):
+    def record_done(self, *args, **kwargs):
         values = run_hooked(self, *args, **kwargs)
         self.phase = "done"
         return values
 
-    hooked.__init__, hooked._call_hook_before_run, hooked.run = note_hooks, note_asking, note_done
-    wrapped.run = note_telling
+    hooked.__init__, hooked._call_hook_before_run, hooked.run = record_hooks, record_asking, record_done
+    wrapped.run = record_telling
 
 
 @documented("if an `end` fails, those of later hooks are skipped", "a second `close` calls `end` again and fails")
@@ -369,7 +369,7 @@ def order(given, saver):
 
 def apply():
     keep_requests()
-    note_phases()
+    record_phases()
     stop_at_a_target_that_is_reached()
     stop_runs_of_several_steps()
     lose_sessions()

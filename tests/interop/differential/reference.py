@@ -313,7 +313,7 @@ class Run:
                 self.note(f"exit {name_of(error)}")
         for number, final in enumerate(self.finals):
             self.note(f"final{number} {text_of(final.final_ops_values)}")
-        self.note_checkpoints()
+        self.record_checkpoints()
         return self.trace
 
     def write_restored(self):
@@ -329,7 +329,7 @@ class Run:
             by_name["x"].load(step * 10.0, session)
             self.model.saver.save(session, self.directory + "/model.ckpt", global_step=step, write_meta_graph=False)
 
-    def note_checkpoints(self):
+    def record_checkpoints(self):
         if not self.scenario["directory"]:
             return
         steps = [int(path[:-len(".index")].rpartition("-")[2]) for path in glob.glob(self.directory + "/*.index")]

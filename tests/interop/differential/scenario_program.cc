@@ -27,9 +27,9 @@
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/monitored_training_session.h"
-#include "crochet/monitor/coordinated_thread.h"
-#include "crochet/monitor/singular_monitored_session.h"
-#include "crochet/session/global_step.h"
+#include "crochet/monitor/coordinator.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/session/graph.h"
 #include "crochet/testing/fake_clock.h"
 #ifdef WITH_TENSORFLOW
 #include "crochet/engines/tensorflow/graph.h"
@@ -177,7 +177,7 @@ class Run {
     if (!graph_open_at_end()) note("the graph is still final");
     for (size_t i = 0; i < finals_.size(); ++i)
       note(fmt::format("final{} {}", i, text_of(finals_[i]->final_ops_values())));
-    note_checkpoints();
+    record_checkpoints();
     return trace_;
   }
 
@@ -246,7 +246,7 @@ class Run {
     Saver(SaverOptions{.clock = &clock_}).save(*session, directory_ + "/model.ckpt", step);
     session->close();
   }
-  void note_checkpoints() {
+  void record_checkpoints() {
     if (!scenario_["directory"]) return;
     for (const std::string& prefix :
          list_checkpoints(FileSystem::posix(), directory_, "model.ckpt")) {

@@ -7,7 +7,7 @@
 
 #include <crochet/crochet.h>
 #include <crochet/libtorch/batches.h>
-#include <crochet/libtorch/track_all.h>
+#include <crochet/libtorch/track.h>
 #include <torch/torch.h>
 
 namespace {

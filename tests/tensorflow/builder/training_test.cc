@@ -5,12 +5,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/monitored_training_session.h"
-#include "crochet/session/global_step.h"
-#include "crochet/summary/read_metrics.h"
+#include "crochet/session/graph.h"
+#include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

@@ -10,7 +10,7 @@
 #include "crochet/base/internal/proto_fields.h"
 #include "crochet/checkpoint/bundle/internal/string_coding.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {

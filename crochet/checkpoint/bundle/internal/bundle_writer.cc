@@ -11,8 +11,8 @@
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/layout/internal/slice_key.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/io/crc32c.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/io/internal/crc32c.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "crochet/checkpoint/bundle/internal/string_coding.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {
 

@@ -11,7 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/coding.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "crochet/checkpoint/bundle/internal/coding.h"
 #include "crochet/checkpoint/bundle/internal/table_format.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {
 namespace {

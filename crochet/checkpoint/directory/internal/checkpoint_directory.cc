@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/io/internal/untrusted_file.h"
 

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/io/directory.h"
-#include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/directory_lock.h"
 
 namespace crochet::inline v0::internal {
 

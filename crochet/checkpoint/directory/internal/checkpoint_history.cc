@@ -15,9 +15,9 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -82,6 +82,19 @@ std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix)
     found.is_known = false;
   }
   return found;
+}
+
+// Takes the times of the directory's checkpoints from the state, where TensorFlow has them alone; a
+// path in it is a hint: only the name counts.
+void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& records) {
+  const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
+  const std::vector<double>& times = state.all_model_checkpoint_timestamps;
+  if (times.size() != paths.size()) return;
+  std::map<std::string_view, double> time_of;
+  for (size_t i = 0; i < paths.size(); ++i) time_of[paths[i]] = times[i];
+  for (CheckpointRecord& record : records)
+    if (const auto known = time_of.find(record.prefix); known != time_of.end())
+      record.time = known->second;
 }
 
 // The positions of a directory's checkpoints in its state file.
@@ -269,6 +282,7 @@ FoundHistory find_history(FileSystem& files, const std::string& directory,
   for (const OnDisk& checkpoint : on_disk)
     if (checkpoint.record.preserved) marked_time = std::max(marked_time, checkpoint.record.time);
   divide(files, std::move(on_disk), Listing(state.value_or(CheckpointState{})), history);
+  if (state) take_times(*state, history.listed);
   // A kill may have come between the writes of a sidecar and of the state file.
   if (state && state->last_preserved_timestamp && std::isfinite(*state->last_preserved_timestamp))
     history.last_preserved_time = std::max(*state->last_preserved_timestamp, marked_time);

@@ -11,7 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 
@@ -23,11 +23,6 @@ CheckpointList::CheckpointList(const Clock& clock, CheckpointListOptions options
 double CheckpointList::now() const {
   const std::lock_guard lock(mutex_);
   return clock_.now();
-}
-
-void CheckpointList::catch_up(double time) {
-  const std::lock_guard lock(mutex_);
-  clock_.catch_up(time);
 }
 
 void CheckpointList::follow(const std::string& directory) {
@@ -65,22 +60,30 @@ bool CheckpointList::learn(const CheckpointDirectory& directory, const std::stri
                       directory.path(), error.what()));
     return false;
   }
-  const std::lock_guard lock(mutex_);
-  if (is_learned(path)) return true;
-  learned_->insert(path);
-  is_unread_ = false;
-  take_over(found);
+  bool is_time_valid = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_learned(path)) return true;
+    learned_->insert(path);
+    is_unread_ = false;
+    is_time_valid = take_over(found);
+  }
+  if (!is_time_valid)
+    log_warning(fmt::format(
+        "{}: the time of the last preserved checkpoint, {:g} s, is invalid; existing checkpoints "
+        "are kept forever",
+        directory.path(), *found.last_preserved_time));
   return true;
 }
 
-void CheckpointList::note_unread() {
-  const std::lock_guard lock(mutex_);
-  is_unread_ = true;
-}
-
-void CheckpointList::take_over(const FoundHistory& found) {
+bool CheckpointList::take_over(FoundHistory& found) {
   for (const CheckpointRecord& record : found.listed) clock_.catch_up(record.time);
-  clock_.catch_up(found.last_preserved_time.value_or(0));
+  const double last_preserved = found.last_preserved_time.value_or(0);
+  clock_.catch_up(last_preserved);
+  // TensorFlow's CheckpointManager never removes those that may have been preserved.
+  const bool is_time_valid =
+      !options_.writes_times || clock_.plausible(last_preserved) == last_preserved;
+  if (!is_time_valid) found.listed.clear();
   const std::vector<std::string> saved = history_.prefixes();  // While the list was unread.
   std::vector<CheckpointRecord> all;
   for (CheckpointRecord record : found.listed) {
@@ -92,6 +95,7 @@ void CheckpointList::take_over(const FoundHistory& found) {
   if (found.last_preserved_time)
     history_.set_last_preserved(clock_.plausible(*found.last_preserved_time),
                                 found.last_preserved_step);
+  return is_time_valid;
 }
 
 void CheckpointList::add(const std::string& prefix, double time) {
@@ -168,8 +172,8 @@ void CheckpointList::remove_surplus(CheckpointDirectory& directory,
   for (const std::string& prefix : removed) history_.remove(prefix);
 }
 
-void CheckpointList::note_restored(const std::string& restored,
-                                   const std::vector<std::string>& damaged) {
+void CheckpointList::record_restored(const std::string& restored,
+                                     const std::vector<std::string>& damaged) {
   const std::lock_guard lock(mutex_);
   history_.set_verified(restored);
   for (const std::string& prefix : damaged) history_.remove(prefix);

@@ -41,8 +41,6 @@ class CheckpointList {
 
   // The time by which retention counts hours, and which is written to sidecars; see RetentionClock.
   double now() const;
-  // Advances the clock to a time written by an earlier process, if it is later and plausible.
-  void catch_up(double time);
 
   // Starts a new list if the current one is of another directory.
   void follow(const std::string& directory);
@@ -50,8 +48,6 @@ class CheckpointList {
   // False if they cannot be read now, which is logged once. Until a later call can read them, none
   // of them is removed, and the state file, which lists them, is left as it is.
   bool learn(const CheckpointDirectory& directory, const std::string& basename);
-  // The same for a caller that determines the content: it could not read what it must set.
-  void note_unread();
 
   // Appends a published checkpoint to the list. Its metrics are in its sidecar.
   void add(const std::string& prefix, double time);
@@ -68,7 +64,7 @@ class CheckpointList {
   void remove_surplus(CheckpointDirectory& directory, const std::vector<std::string>& surplus);
 
   // Records that `restored` was restored, and that these were found to be damaged.
-  void note_restored(const std::string& restored, const std::vector<std::string>& damaged);
+  void record_restored(const std::string& restored, const std::vector<std::string>& damaged);
 
   // Oldest first.
   std::vector<std::string> prefixes() const;
@@ -81,7 +77,8 @@ class CheckpointList {
   bool lists_any() const { return options_.lists_all || !options_.policies.empty(); }
   // Requires: mutex_ is held.
   bool is_learned(const std::string& path) const { return !learned_ || learned_->contains(path); }
-  void take_over(const FoundHistory& found);
+  // False if its time of the last preserved checkpoint is in the future.
+  bool take_over(FoundHistory& found);
 
   const CheckpointListOptions options_;
 

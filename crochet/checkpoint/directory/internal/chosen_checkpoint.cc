@@ -12,7 +12,7 @@
 #include "crochet/base/internal/listed.h"
 #include "crochet/checkpoint/layout/internal/file_kind.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/io/file_system.h"

@@ -9,9 +9,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/directory/internal/listing.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -13,9 +13,10 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
+#include "crochet/checkpoint/directory/internal/listing.h"
 #include "crochet/checkpoint/file/internal/file_format.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -24,13 +25,13 @@ static_assert(CheckpointFormat::kTensorBundle < CheckpointFormat::kSafetensors,
               "of two formats, the one that readers prefer comes first");
 
 // The files of one base name in one format.
-struct Parts {
+struct Files {
   bool has_index = false;
   bool has_data = false;
   uint64_t size_bytes = 0;
 };
 // By base name and format.
-using AllParts = std::map<std::pair<std::string, CheckpointFormat>, Parts>;
+using AllFiles = std::map<std::pair<std::string, CheckpointFormat>, Files>;
 
 uint64_t size_or_none(FileSystem& files, const std::string& path) {
   try {
@@ -41,22 +42,17 @@ uint64_t size_or_none(FileSystem& files, const std::string& path) {
 }
 
 // Restricted to one base name, if it is given.
-AllParts parts_in(FileSystem& files, const std::string& directory,
+AllFiles files_in(FileSystem& files, const std::string& directory,
                   const std::optional<std::string>& base = {}) {
-  AllParts found;
-  for (const std::string& name : files.list(directory)) {
-    const auto file = parse_checkpoint_filename(name);
-    if (!file || (base && file->base != *base)) continue;
-    const bool is_index = file->part == CheckpointPart::kIndex;
-    const bool is_data = file->part == CheckpointPart::kData;
-    if (!is_index && !is_data) continue;
-    const bool is_safetensors = name.ends_with(".safetensors") || name.ends_with(".json");
-    Parts& parts =
-        found[{std::string(file->base),
-               is_safetensors ? CheckpointFormat::kSafetensors : CheckpointFormat::kTensorBundle}];
-    parts.has_index = parts.has_index || is_index;
-    parts.has_data = parts.has_data || is_data || is_safetensors;
-    parts.size_bytes += size_or_none(files, join_path(directory, name));
+  AllFiles found;
+  for (const ListedFile& file : list_files(files, directory)) {
+    if (base && file.base != *base) continue;
+    if (!file.is_index() && !file.is_data()) continue;
+    Files& its = found[{file.base, file.format()}];
+    its.has_index = its.has_index || file.is_index();
+    its.has_data =
+        its.has_data || file.is_data() || file.format() == CheckpointFormat::kSafetensors;
+    its.size_bytes += size_or_none(files, join_path(directory, file.name));
   }
   return found;
 }
@@ -110,21 +106,21 @@ std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& 
 FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::string& prefix) {
   const auto format = format_of(files, prefix).value_or(CheckpointFormat::kTensorBundle);
   const std::string base = base_name(prefix);
-  const AllParts parts = parts_in(files, directory_of(prefix), base);
-  const auto own = parts.find({base, format});
+  const AllFiles all = files_in(files, directory_of(prefix), base);
+  const auto own = all.find({base, format});
   const uint64_t size_bytes =
-      own != parts.end() ? own->second.size_bytes : size_or_none(files, prefix);
+      own != all.end() ? own->second.size_bytes : size_or_none(files, prefix);
   return describe_found(files, prefix, format, size_bytes);
 }
 
 std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory) {
   std::vector<FoundCheckpoint> found;
-  for (const auto& [key, parts] : parts_in(files, directory)) {
+  for (const auto& [key, its] : files_in(files, directory)) {
     const auto& [base, format] = key;
-    if (!parts.has_index || !(parts.has_data || step_of_prefix(base))) continue;
+    if (!its.has_index || !(its.has_data || step_of_prefix(base))) continue;
     const std::string prefix = join_path(directory, base);
     if (!found.empty() && found.back().prefix == prefix) continue;  // The bundle precedes it.
-    found.push_back(describe_found(files, prefix, format, parts.size_bytes));
+    found.push_back(describe_found(files, prefix, format, its.size_bytes));
   }
   std::ranges::sort(found, {}, [](const FoundCheckpoint& each) {
     return std::tie(each.basename, each.step, each.prefix);

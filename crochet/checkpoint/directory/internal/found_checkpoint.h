@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
@@ -40,7 +40,7 @@ CROCHET_EXPORT FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::
 
 // All checkpoints in a directory, sorted by basename and step. A file "<x>.index" is one if its
 // name ends in "-<step>" or there is data of the same name. If a prefix exists in two formats, the
-// tensor bundle is used, as in a run. Throws: NotFoundError if there is no directory.
+// tensor bundle is used, as in a run. Empty if there is no directory.
 CROCHET_EXPORT std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files,
                                                              const std::string& directory);
 

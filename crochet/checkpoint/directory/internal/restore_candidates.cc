@@ -12,8 +12,9 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
+#include "crochet/checkpoint/directory/internal/listing.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -84,13 +85,12 @@ bool has_abandoned(FileSystem& files, const std::string& directory, const std::s
 void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
                                const CheckpointBasename& basename) {
   if (!files.exists(directory)) return;
-  for (const std::string& name : files.list(directory))
-    if (const auto file = parse_checkpoint_filename(name);
-        file && file->part == CheckpointPart::kIndex)
+  for (const ListedFile& file : list_files(files, directory))
+    if (file.is_index())
       throw FailedPreconditionError(fmt::format(
           "{} holds the checkpoint {} but none named {}-<step>: restore it by its name, or "
           "use another directory",
-          directory, file->base, basename.str()));
+          directory, file.base, basename.str()));
   if (const auto state = get_checkpoint_state(files, directory))
     throw DataLossError(
         fmt::format("{} names the checkpoint {}, which is missing; to start afresh, remove {}",

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/safetensors/internal/safetensors_data.h"
 #include "crochet/checkpoint/torch/internal/torch_data.h"
 #include "crochet/checkpoint/torch/internal/torch_index.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {

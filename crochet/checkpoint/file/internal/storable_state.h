@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/added_tensors.h"
 

@@ -7,7 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/internal/slice_key.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::internal {

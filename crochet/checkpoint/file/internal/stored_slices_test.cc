@@ -126,7 +126,7 @@ TEST_F(BundleSlicesTest, TheWorkedExampleIsWrittenByteForByte) {
   writer.add_slice("p", {4, 2}, parse_slice("2,2:0,2"), Tensor::from<float>({4, 5, 6, 7}, {2, 2}));
   writer.finish();
   const auto value = [](const char* hex) { return internal::from_hex(hex); };
-  EXPECT_EQ(read_file(files_, index_filename("m-1")),
+  EXPECT_EQ(read_file(files_, internal::index_filename("m-1")),
             internal::encode_table(
                 {{"", internal::encode(internal::BundleHeader{})},
                  {value("00 70 00 01 01 02 80 82 80 82"),
@@ -212,7 +212,7 @@ TEST_F(BundleSlicesTest, SlicesThatShareBytesAreDataLoss) {
         .dtype = DType::kFloat,
         .shape = {1024},
         .size = 4096,
-        .masked_crc32c = mask_crc32c(crc32c(bytes))};
+        .masked_crc32c = internal::mask_crc32c(internal::crc32c(bytes))};
   }
   bundle.entries["t"] = {.dtype = DType::kFloat, .shape = {1024 * 1000}, .slices = slices};
   bundle.put(files_, "m-1");

@@ -3,7 +3,7 @@
 #include "crochet/checkpoint/layout/internal/added_tensors.h"
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::internal {

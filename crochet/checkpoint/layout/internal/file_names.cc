@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/random.h"
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 std::string index_filename(std::string_view prefix) { return fmt::format("{}.index", prefix); }
 
@@ -31,9 +31,6 @@ std::string safetensors_shard_filename(std::string_view prefix, int shard, int n
 
 std::string sidecar_filename(std::string_view prefix) { return fmt::format("{}.json", prefix); }
 
-}  // namespace crochet::inline v0
-
-namespace crochet::inline v0::internal {
 namespace {
 
 constexpr std::string_view kFailedSuffix = ".failed";
@@ -73,11 +70,11 @@ std::string_view remove_shard(std::string_view& name, std::string_view before) {
 // Removes the suffix of an index or a data file, and returns which of them it is.
 std::optional<CheckpointFilename> remove_state_suffix(std::string_view name) {
   if (remove_suffix(name, ".index") || remove_suffix(name, ".safetensors.index.json"))
-    return CheckpointFilename{CheckpointPart::kIndex, name};
+    return CheckpointFilename{FileRole::kIndex, name};
   const bool is_safetensors = remove_suffix(name, ".safetensors");
   const std::string_view num_shards = remove_shard(name, is_safetensors ? "-" : ".data-");
-  if (!num_shards.empty()) return CheckpointFilename{CheckpointPart::kData, name, num_shards};
-  if (is_safetensors) return CheckpointFilename{CheckpointPart::kIndex, name};
+  if (!num_shards.empty()) return CheckpointFilename{FileRole::kData, name, num_shards};
+  if (is_safetensors) return CheckpointFilename{FileRole::kIndex, name};
   return std::nullopt;
 }
 
@@ -111,27 +108,27 @@ std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view nam
   std::string_view part = name;
   remove_tmp(part);
   if (remove_suffix(part, kFailedSuffix) && remove_tempstate(part))
-    return CheckpointFilename{CheckpointPart::kTemporary, part};
+    return CheckpointFilename{FileRole::kTemporary, part};
   if (std::string_view directory = name;
       remove_suffix(directory, kPartsSuffix) && remove_tempstate(directory))
-    return CheckpointFilename{CheckpointPart::kTemporaryDirectory, directory};
+    return CheckpointFilename{FileRole::kTemporaryDirectory, directory};
   const bool is_temporary = remove_tempstate(name);
   const bool is_replacement = !is_temporary && remove_tmp(name);
   if (!is_replacement) {
     if (auto file = remove_state_suffix(name)) {
       const bool is_unpublished = remove_tempstate(file->base);
-      if (is_temporary || is_unpublished) file->part = CheckpointPart::kTemporary;
+      if (is_temporary || is_unpublished) file->role = FileRole::kTemporary;
       return file;
     }
   }
   if (is_temporary) return std::nullopt;
-  const auto unless_replacement = [&](CheckpointPart part) {
-    return is_replacement ? CheckpointPart::kTemporary : part;
+  const auto unless_replacement = [&](FileRole part) {
+    return is_replacement ? FileRole::kTemporary : part;
   };
   if (remove_suffix(name, ".json"))
-    return CheckpointFilename{unless_replacement(CheckpointPart::kSidecar), name};
+    return CheckpointFilename{unless_replacement(FileRole::kSidecar), name};
   if (remove_suffix(name, ".meta"))
-    return CheckpointFilename{unless_replacement(CheckpointPart::kMetaGraph), name};
+    return CheckpointFilename{unless_replacement(FileRole::kMetaGraph), name};
   return std::nullopt;
 }
 

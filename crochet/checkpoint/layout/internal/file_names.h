@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace crochet::inline v0 {
+namespace crochet::inline v0::internal {
 
 // A checkpoint `<prefix>` in the tensor bundle format consists of these files in one directory:
 //
@@ -30,10 +30,6 @@ std::string safetensors_shard_filename(std::string_view prefix, int shard, int n
 // In both formats, information about the checkpoint without opening it: `<prefix>.json`.
 std::string sidecar_filename(std::string_view prefix);
 
-}  // namespace crochet::inline v0
-
-namespace crochet::inline v0::internal {
-
 // The numbers in the names of data files have five digits.
 inline constexpr int kMaxShards = 99'999;
 
@@ -52,7 +48,7 @@ std::string failed_part_filename(std::string_view prefix);
 inline constexpr std::string_view kPartsSuffix = "_temp";
 
 // The role of a file in its checkpoint, according to its name.
-enum class CheckpointPart {
+enum class FileRole {
   kIndex,
   kData,
   kSidecar,
@@ -62,7 +58,7 @@ enum class CheckpointPart {
 };
 
 struct CheckpointFilename {
-  CheckpointPart part;
+  FileRole role;
   std::string_view base;  // The last part of the prefix: "model.ckpt-100".
   // For a data file: the digits after "-of-".
   std::string_view num_shards = {};

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

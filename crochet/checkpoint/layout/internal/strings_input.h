@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {
 

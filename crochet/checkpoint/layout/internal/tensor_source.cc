@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {
 

@@ -8,7 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_notes.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/raw_bundle.h"

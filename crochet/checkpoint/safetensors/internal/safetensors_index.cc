@@ -12,10 +12,10 @@
 #include "crochet/checkpoint/layout/internal/file_kind.h"
 #include "crochet/checkpoint/layout/internal/slice_key.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_start.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/untrusted_file.h"
-#include "crochet/io/path.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "crochet/base/error.h"
-#include "crochet/io/crc32c.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/io/internal/crc32c.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -12,9 +12,9 @@
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_index.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_notes.h"
-#include "crochet/io/crc32c.h"
-#include "crochet/io/path.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 // The information about a tensor that the header needs.

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/added_tensors.h"
 #include "crochet/checkpoint/layout/internal/staged_files.h"

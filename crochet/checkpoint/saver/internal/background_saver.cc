@@ -118,7 +118,7 @@ struct BackgroundSaver::Queue {
   bool is_idle() const { return !next && !busy; }
   // Nothing is left to be saved, though memory may still be freed.
   bool is_saved() const { return !next && !running; }
-  void note_finished(std::list<SaveTicket>& done) noexcept;
+  void record_finished(std::list<SaveTicket>& done) noexcept;
 
   // Tries until the job is published or has failed. Cannot fail, however short memory is.
   void save(const std::shared_ptr<Job>& job) noexcept;
@@ -190,7 +190,7 @@ void BackgroundSaver::Queue::work(WhenIdle when_idle) {
     {
       const std::lock_guard lock(mutex);
       running.reset();
-      note_finished(job->done);
+      record_finished(job->done);
     }
     job.reset();  // Frees the memory and ends the announcement.
     std::optional<std::stop_source> to_end;
@@ -263,7 +263,7 @@ void BackgroundSaver::Queue::end_copies(Job& job) {
   copies = job.source.take_copies();
 }
 
-void BackgroundSaver::Queue::note_finished(std::list<SaveTicket>& done) noexcept {
+void BackgroundSaver::Queue::record_finished(std::list<SaveTicket>& done) noexcept {
   if (done.front().stage() == SaveStage::kPublished) last_published = done.front();
   finished.splice(finished.end(), done);
   any_finished = true;
@@ -378,7 +378,7 @@ void BackgroundSaver::write_now(const SaveSource& source, const std::string& sav
   }
   {
     const std::lock_guard lock(queue.mutex);
-    queue.note_finished(done);
+    queue.record_finished(done);
   }
   if (error) std::rethrow_exception(error);
 }

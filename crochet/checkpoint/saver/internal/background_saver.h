@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
-#include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/saver_options.h"
 
 namespace crochet::inline v0::internal {
 

@@ -13,9 +13,9 @@
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/io/crc32c.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/untrusted_file.h"
-#include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -12,8 +12,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/checkpoint/layout/internal/staged_files.h"
-#include "crochet/io/directory.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/io/file_system.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 

@@ -5,7 +5,7 @@
 #include <exception>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/session/graph.h"
 #include "crochet/tensor/tensor.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "crochet/base/clock.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0 {
 class Saver;
@@ -19,11 +19,11 @@ class VariableSelection;
 
 // The parts of one checkpoint that processes write together, as the one that publishes it sees
 // them. What is not published is removed by the destructor. Used by one thread at a time.
-class JointParts {
+class Contributions {
  public:
-  virtual ~JointParts() = default;
-  JointParts(const JointParts&) = delete;
-  JointParts& operator=(const JointParts&) = delete;
+  virtual ~Contributions() = default;
+  Contributions(const Contributions&) = delete;
+  Contributions& operator=(const Contributions&) = delete;
 
   // Where this process writes its own part.
   virtual const std::string& own_prefix() const = 0;
@@ -40,7 +40,7 @@ class JointParts {
   virtual void throw_if_failed() const = 0;
 
  protected:
-  JointParts() = default;
+  Contributions() = default;
 };
 
 // The other processes that have parts of the state, where a save needs them.
@@ -51,8 +51,9 @@ class JointSave {
   // Has the others capture their parts of the state, which is between two steps, for the checkpoint
   // `prefix`. Adds those that are small to the snapshot; returns the others, or null if there are
   // none. Throws: FailedPreconditionError if they are not after the same step.
-  virtual std::shared_ptr<JointParts> begin(const Saver& saver, const VariableSelection& selection,
-                                            const std::string& prefix, Snapshot& snapshot) = 0;
+  virtual std::shared_ptr<Contributions> begin(const Saver& saver,
+                                               const VariableSelection& selection,
+                                               const std::string& prefix, Snapshot& snapshot) = 0;
 };
 
 }  // namespace crochet::inline v0::internal

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/file/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/file/internal/checkpoint_pass.h"
 #include "crochet/session/internal/nested_names.h"
 #include "crochet/tensor/internal/convert.h"
 
@@ -124,8 +124,8 @@ class PartReads::Values final : public PartValues {
     take(value);
   }
 
-  void note_entries(const std::string& key, const EntryChanges& changes) override {
-    reads_.note_entries_(full_name(object_, key), changes);
+  void record_entries(const std::string& key, const EntryChanges& changes) override {
+    reads_.record_entries_(full_name(object_, key), changes);
   }
 
  private:

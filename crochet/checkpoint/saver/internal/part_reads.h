@@ -32,12 +32,12 @@ class PartReads {
   using Fit = std::function<TensorMap(const std::string& name, const Saveable&, TensorMap state)>;
 
   // Receives what a restore does to the entries of a container, by its name: see
-  // PartValues::note_entries().
+  // PartValues::record_entries().
   using NoteEntries = std::function<void(const std::string& name, const EntryChanges& changes)>;
 
   // Requires: `reader` outlives this.
-  PartReads(const CheckpointReader& reader, Fit fit, NoteEntries note_entries)
-      : reader_(reader), fit_(std::move(fit)), note_entries_(std::move(note_entries)) {}
+  PartReads(const CheckpointReader& reader, Fit fit, NoteEntries record_entries)
+      : reader_(reader), fit_(std::move(fit)), record_entries_(std::move(record_entries)) {}
 
   // Gives the object its structure. Requires: it and the entries stay as they are until finish().
   // Throws, as finish(): InvalidArgumentError for a value that does not fit; DataLossError.
@@ -60,7 +60,7 @@ class PartReads {
 
   const CheckpointReader& reader_;
   const Fit fit_;
-  const NoteEntries note_entries_;
+  const NoteEntries record_entries_;
   std::vector<Part> parts_;  // To be read.
 };
 

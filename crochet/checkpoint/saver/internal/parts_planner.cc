@@ -81,13 +81,13 @@ bool PartsPlanner::plan() {
   }
   if (!structure) {
     for (const auto& [key, stored_as] : names_)
-      record_.note_used(record_.view_name(full(key)), stored_as);
+      record_.add_used(record_.view_name(full(key)), stored_as);
     return false;
   }
   for (const std::string& marker : structure->fit.void_markers)
-    record_.note_used(record_.view_name(full(marker)), names_.at(marker));
-  for (const std::string& value : own) note_own(value, wholes.kept().contains(value));
-  note_structure(*structure);
+    record_.add_used(record_.view_name(full(marker)), names_.at(marker));
+  for (const std::string& value : own) record_own(value, wholes.kept().contains(value));
+  record_structure(*structure);
   plan_parts(*structure, wholes, own);
   return true;
 }
@@ -107,15 +107,15 @@ void PartsPlanner::take_entries() {
 void PartsPlanner::plan_missing() {
   const std::vector<StatePart> parts = object_.parted->parts_for(StoredParts());
   if (std::ranges::none_of(parts, &StatePart::is_fixed)) {
-    if (!parts.empty()) record_.note_missing(name_, std::nullopt);
+    if (!parts.empty()) record_.add_missing(name_, std::nullopt);
     return;
   }
   for (const StatePart& part : parts) {
     if (part.is_optional) continue;
     if (record_.keeps(full(part.key)))
-      record_.note_kept(full(part.key));
+      record_.add_kept(full(part.key));
     else
-      record_.note_missing(full(part.key), expected_of(part));
+      record_.add_missing(full(part.key), expected_of(part));
   }
 }
 
@@ -170,20 +170,20 @@ void PartsPlanner::refuse_to_replace(const std::string& value) {
       value, literal(pattern_for(value))));
 }
 
-void PartsPlanner::note_own(const std::string& value, bool is_kept) {
+void PartsPlanner::record_own(const std::string& value, bool is_kept) {
   for_each_at(names_, value, [this](const auto& entry) {
-    record_.note_used(record_.view_name(full(entry.first)), entry.second);
+    record_.add_used(record_.view_name(full(entry.first)), entry.second);
   });
   for (const StatePart& part : present_) {
     if (!is_in({value}, part) || is_marker(part.key)) continue;
     if (is_kept)
-      record_.note_kept(full(part.key));
+      record_.add_kept(full(part.key));
     else
-      record_.note_unchanged(full(part.key));
+      record_.add_unchanged(full(part.key));
   }
 }
 
-void PartsPlanner::note_structure(const Structure& structure) {
+void PartsPlanner::record_structure(const Structure& structure) {
   const PartsByKey old_parts = by_key(present_), new_parts = by_key(structure.parts);
   WholeValues::Names fixed;  // Values that would be replaced as a whole.
   for (const StructureFit::Entry& entry : structure.fit.only_present) {
@@ -191,7 +191,7 @@ void PartsPlanner::note_structure(const Structure& structure) {
     if (is_replaced(entry) && old_parts.at(entry.parts.front())->is_structure_fixed)
       fixed.insert(entry.whole->name);
     else
-      note_dropped(entry, old_parts);
+      record_dropped(entry, old_parts);
   }
   for (const StructureFit::Entry& entry : structure.fit.only_stored) {
     const StatePart* const made = owner_in(new_parts, entry.parts.front());
@@ -199,42 +199,42 @@ void PartsPlanner::note_structure(const Structure& structure) {
     if (is_replaced(entry) && made->is_structure_fixed)
       fixed.insert(entry.whole->name);
     else
-      note_made(entry, *made);
+      record_made(entry, *made);
   }
   for (const std::string& value : fixed) refuse_to_replace(full(value));
 }
 
-void PartsPlanner::note_dropped(const StructureFit::Entry& entry, const PartsByKey& old_parts) {
+void PartsPlanner::record_dropped(const StructureFit::Entry& entry, const PartsByKey& old_parts) {
   for (const std::string& part : entry.parts)
     if (const StatePart& own = *old_parts.at(part); own.is_structure_fixed && !own.is_optional)
       record_.mismatch().missing.push_back(
           {full(part), record_.stored_name(full(part)), expected_of(own)});
   if (entry.whole)
-    note_within(entry, old_parts.at(entry.parts.front())->is_key, {.has_dropped = true});
+    record_within(entry, old_parts.at(entry.parts.front())->is_key, {.has_dropped = true});
   else
-    record_.note_dropped(full(entry.name), pattern_of(entry));
+    record_.add_dropped(full(entry.name), pattern_of(entry));
 }
 
-void PartsPlanner::note_made(const StructureFit::Entry& entry, const StatePart& made) {
+void PartsPlanner::record_made(const StructureFit::Entry& entry, const StatePart& made) {
   if (made.is_structure_fixed)
     for (const std::string& part : entry.parts) {
       const auto& stored = record_.stored().item(names_.at(part)).second;
       record_.mismatch().surplus.push_back({names_.at(part), {stored.dtype, stored.shape}});
     }
   if (entry.whole)
-    note_within(entry, made.is_key, {.was_empty = entry.is_awaited, .has_made = true});
+    record_within(entry, made.is_key, {.was_empty = entry.is_awaited, .has_made = true});
   else
-    record_.note_made(full(entry.name), pattern_of(entry), entry.is_awaited);
+    record_.add_made(full(entry.name), pattern_of(entry), entry.is_awaited);
 }
 
-void PartsPlanner::note_within(const StructureFit::Entry& entry, bool is_key,
-                               const EntryChanges& changes) {
+void PartsPlanner::record_within(const StructureFit::Entry& entry, bool is_key,
+                                 const EntryChanges& changes) {
   const auto& [name, kind] = *entry.whole;
   const bool is_own_entry =
       is_key || std::count(entry.name.begin() + static_cast<ptrdiff_t>(name.size()),
                            entry.name.end(), '/') <= (name.empty() ? 1 : 2);
-  if (kind != WholeValue::Kind::kKeyed) return record_.note_entries(full(name), changes);
-  if (!is_own_entry) record_.note_within(full(name), changes);
+  if (kind != WholeValue::Kind::kKeyed) return record_.add_entries(full(name), changes);
+  if (!is_own_entry) record_.add_within(full(name), changes);
 }
 
 std::string PartsPlanner::pattern_of(const StructureFit::Entry& entry) const {
@@ -275,16 +275,16 @@ void PartsPlanner::plan_array(const StatePart& part, bool is_present) {
   const std::string name = full(part.key);
   const Item* const found = entry_of(part);
   if (found == nullptr && part.is_optional) return;
-  if (is_present && keeps(part)) return record_.note_kept(name, found);
-  if (found == nullptr) return record_.note_missing(name, expected_of(part));
-  record_.note_used(record_.view_name(name), *found);
+  if (is_present && keeps(part)) return record_.add_kept(name, found);
+  if (found == nullptr) return record_.add_missing(name, expected_of(part));
+  record_.add_used(record_.view_name(name), *found);
   const StoredParts::Part own = stored_part(*found);
   const auto fit =
       record_.fit_of(name, {own.dtype, own.shape}, {part.dtype, part.shape}, part.named_after);
   if (!fit) return;
-  record_.note_restored(name, found->first);
+  record_.add_restored(name, found->first);
   if (is_present && part.present_shape && !fit->reshaped && !part.is_key)
-    record_.note_size(name, own.shape, *part.present_shape, whole_of(part));
+    record_.add_size(name, own.shape, *part.present_shape, whole_of(part));
   PartEntry entry{part.key, found->first, {}, slice_of(*found)};
   if (fit->is_converted || fit->reshaped)
     entry.as = StoredParts::Part{part.dtype, fit->reshaped.value_or(own.shape)};
@@ -301,15 +301,15 @@ void PartsPlanner::plan_object(const StatePart& part, bool is_present) {
     const Item& item = record_.stored().item(stored_as);
     if (keeps_all || (is_present && record_.keeps(entry))) {
       is_kept = true;
-      return record_.note_kept(entry, &item);
+      return record_.add_kept(entry, &item);
     }
-    record_.note_used(record_.view_name(entry), item);
+    record_.add_used(record_.view_name(entry), item);
     object_.entries.push_back({key, stored_as, {}, slice_of(item)});
   };
   for_each_at(names_, part.key, [&](const auto& entry) { add(entry.first, entry.second); });
   if (object_.entries.size() > before)
-    return record_.note_restored(name, name_without_key(object_.entries[before], part.key));
-  if (!is_kept && !part.is_optional) record_.note_missing(name, std::nullopt);
+    return record_.add_restored(name, name_without_key(object_.entries[before], part.key));
+  if (!is_kept && !part.is_optional) record_.add_missing(name, std::nullopt);
 }
 
 const PartsPlanner::Item* PartsPlanner::entry_of(const StatePart& part) const {

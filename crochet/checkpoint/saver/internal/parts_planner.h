@@ -70,16 +70,16 @@ class PartsPlanner {
   // Of a fixed value that the checkpoint has with another type.
   void refuse_to_replace(const std::string& value);
   // Of a value that keeps the program's parts, as options ask for, or as it would get some only.
-  void note_own(const std::string& value, bool is_kept);
+  void record_own(const std::string& value, bool is_kept);
 
   // Entries of containers that are dropped or made; those of a container that is fixed do not fit.
   // What else differs are parts of structs, which are planned one by one.
-  void note_structure(const Structure& structure);
-  void note_dropped(const StructureFit::Entry& entry, const PartsByKey& old_parts);
-  void note_made(const StructureFit::Entry& entry, const StatePart& made);
+  void record_structure(const Structure& structure);
+  void record_dropped(const StructureFit::Entry& entry, const PartsByKey& old_parts);
+  void record_made(const StructureFit::Entry& entry, const StatePart& made);
   // Of an entry within a value that options keep as a whole. Entries of a keyed container itself
   // are noted when its keys are read.
-  void note_within(const StructureFit::Entry& entry, bool is_key, const EntryChanges& changes);
+  void record_within(const StructureFit::Entry& entry, bool is_key, const EntryChanges& changes);
   // For the options that concern this entry and its neighbours.
   std::string pattern_of(const StructureFit::Entry& entry) const;
 

@@ -19,10 +19,10 @@
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/disk_space.h"
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/file/internal/storable_state.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
-#include "crochet/checkpoint/layout/checkpoint_basename.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/layout/internal/slice_key.h"
@@ -32,7 +32,7 @@
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_settings.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -360,12 +360,12 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     remove_replaced(target.files(), target.prefix, options_.format, writer->num_files());
     if (shares()) target.stored.replace(target.files(), target.prefix, *writer, snapshot);
   } catch (const ResourceExhaustedError& error) {
-    if (remove_unless_published(target.files(), target.prefix)) note_published(target);
+    if (remove_unless_published(target.files(), target.prefix)) record_published(target);
     throw ResourceExhaustedError(fmt::format(
         "{}{}", error.what(),
-        note_if_full(target.files(), target.prefix, bytes_to_write(snapshot, unchanged))));
+        record_if_full(target.files(), target.prefix, bytes_to_write(snapshot, unchanged))));
   } catch (...) {
-    if (remove_unless_published(target.files(), target.prefix)) note_published(target);
+    if (remove_unless_published(target.files(), target.prefix)) record_published(target);
     throw;
   }
 }
@@ -415,7 +415,7 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
     if (unchanged.files.empty()) throw;
     log_warning(
         fmt::format("{} shares no bytes with the checkpoint before it: {}", prefix, error.what()));
-    stored.note_refused_links();
+    stored.record_refused_links();
     unchanged = {};
     writer = make();
   }
@@ -432,7 +432,7 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
 // Its own part is written first, while the other ranks write theirs.
 void Publisher::collect_parts(Target& target, const SaveSource& source, SavePromise& promise,
                               SpaceCheck check) {
-  JointParts& parts = *source.parts();
+  Contributions& parts = *source.parts();
   parts.throw_if_failed();
   if (!parts.is_complete())
     write_bundle(target.directory, parts.own_prefix(), target.prefix, source, check);
@@ -482,7 +482,7 @@ void Publisher::adopt_files(Target& target, ExternalBundle& external, const Snap
   } catch (...) {
     // The next attempt needs the files that have their final names.
     if (external.is_being_published() && checkpoint_exists(target.files(), target.prefix))
-      note_published(target);
+      record_published(target);
     else if (!external.is_being_published())
       remove_unless_published(target.files(), target.prefix);
     throw;
@@ -535,7 +535,7 @@ std::string Publisher::newest_text() const {
   return fmt::format("the newest checkpoint is {}, {} old", prefix, age);
 }
 
-void Publisher::note_published(Target& target) {
+void Publisher::record_published(Target& target) {
   {
     const std::lock_guard lock(mutex_);
     if (!first_published_) first_published_ = target.prefix;
@@ -546,14 +546,14 @@ void Publisher::note_published(Target& target) {
 }
 
 void Publisher::tidy(Target& target, SavePromise& promise, std::unique_lock<std::mutex>& writing) {
-  note_published(target);
+  record_published(target);
   metrics_.write(files_);
   writing.unlock();
   const std::vector<std::string> surplus = target.list.sweep(target.files());
   writing.lock();
   const std::string newest = target.list.newest_beside(target.prefix);
   target.list.write_state_without(target.files(), surplus, newest);
-  promise.note_named();
+  promise.record_named();
   target.list.remove_surplus(target.directory, surplus);
 }
 
@@ -603,8 +603,8 @@ void Publisher::wait_for_announced_writes() {
     throw_if_signalled("waiting for a save before restoring");
 }
 
-void Publisher::note_metrics(const std::string& prefix,
-                             const std::map<std::string, double>& metrics) {
+void Publisher::record_metrics_later(const std::string& prefix,
+                                     const std::map<std::string, double>& metrics) {
   metrics_.note(prefix, metrics, [this](const std::string& noted) {
     const std::lock_guard lock(mutex_);
     return announced_.contains(noted);

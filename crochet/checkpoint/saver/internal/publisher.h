@@ -24,7 +24,7 @@
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/stored_values.h"
 #include "crochet/checkpoint/saver/internal/variable_selection.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/io/file_system.h"
 
@@ -56,7 +56,7 @@ class Publisher {
   CheckpointList& list() { return list_; }
   NotedMetrics& metrics() { return metrics_; }
   // The state was restored: the next checkpoint in each directory is written whole.
-  void note_restore() noexcept { is_restored_ = true; }
+  void record_restore() noexcept { is_restored_ = true; }
   // What sidecars record from now on: see CheckpointSidecar.
   void set_went_back_to(std::string which);
   void set_initial_values(std::map<std::string, std::string> values);
@@ -93,7 +93,8 @@ class Publisher {
   std::shared_ptr<void> announce_write(const std::string& prefix);
   // Throws: CancelledError if a signal asks the process to end.
   void wait_for_announced_writes();
-  void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
+  void record_metrics_later(const std::string& prefix,
+                            const std::map<std::string, double>& metrics);
 
  private:
   // A checkpoint to be written, and the list it belongs to.
@@ -153,7 +154,7 @@ class Publisher {
                                                UnchangedValues& unchanged) const;
   // Writes the sidecar and the meta graph.
   void write_notes(Target& target, const Snapshot& snapshot, int64_t step, const Written& written);
-  void note_published(Target& target);
+  void record_published(Target& target);
   // Lists it, asks the policies with `writing` released, replaces the state file and removes
   // checkpoints that no policy keeps.
   void tidy(Target& target, SavePromise& promise, std::unique_lock<std::mutex>& writing);

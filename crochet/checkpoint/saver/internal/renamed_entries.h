@@ -11,7 +11,7 @@
 
 #include "crochet/checkpoint/file/internal/checkpoint_contents.h"
 #include "crochet/checkpoint/saver/internal/owned_names.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet::inline v0::internal {
 

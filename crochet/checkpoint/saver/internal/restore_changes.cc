@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/internal/listed.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/checkpoint/saver/restore_options.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

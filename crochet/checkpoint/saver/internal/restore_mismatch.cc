@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 

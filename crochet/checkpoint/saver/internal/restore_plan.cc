@@ -17,7 +17,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/internal/prefetch.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/checkpoint/file/internal/checkpoint_pass.h"
 #include "crochet/checkpoint/saver/internal/entry_owners.h"
 #include "crochet/checkpoint/saver/internal/keyed_rows.h"
 #include "crochet/checkpoint/saver/internal/part_reads.h"
@@ -28,7 +28,7 @@
 #include "crochet/session/internal/naming_state.h"
 #include "crochet/session/internal/nested_names.h"
 #include "crochet/session/internal/rank_layout.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -72,7 +72,7 @@ class RestorePlan {
           return fitted(name, object, std::move(state));
         },
         [this](const std::string& name, const EntryChanges& changes) {
-          record_.note_keys(name, changes);
+          record_.add_keys(name, changes);
         });
     for (size_t i = 0; i < objects_.size(); ++i) {
       const PlannedObject& part = objects_[i];
@@ -119,24 +119,25 @@ class RestorePlan {
     if (fresh_.empty()) return false;
     const auto found = ranks_->rank_name(name);
     if (!found || !fresh_.contains(std::string(found->name))) return false;
-    record_.note_unchanged(name);
+    record_.add_unchanged(name);
     return true;
   }
 
   void plan_variable(const Variable& variable) {
     const std::string& name = variable.name();
     if (stays_fresh(name)) return;
-    if (const auto* const part = ranks_ ? ranks_->part_of(name) : nullptr; part && part->is_empty) {
+    if (const auto* const part = ranks_ ? ranks_->slice_of(name) : nullptr;
+        part && part->is_empty) {
       // Nothing is read; the others' parts are there.
-      if (const Item* const found = record_.entries().find(name)) record_.note_used(name, *found);
-      return record_.note_restored(name, name);
+      if (const Item* const found = record_.entries().find(name)) record_.add_used(name, *found);
+      return record_.add_restored(name, name);
     }
     const VariableSelection::Place place = selection_.place_of(name, ranks_.get());
     const Item* const found = record_.entries().find(place.key);
-    if (record_.keeps(name)) return record_.note_kept(name, found);
+    if (record_.keeps(name)) return record_.add_kept(name, found);
     if (found == nullptr)
-      return record_.note_missing(name, RestoreMismatch::Value{variable.dtype(), variable.shape()});
-    record_.note_used(place.key, *found);
+      return record_.add_missing(name, RestoreMismatch::Value{variable.dtype(), variable.shape()});
+    record_.add_used(place.key, *found);
     const StoredTensor& entry = found->second;
     if (place.slice != nullptr && place.slice->full_shape != entry.shape) {
       record_.mismatch().others.push_back(
@@ -148,9 +149,9 @@ class RestorePlan {
     const auto fit = record_.fit_of(name, {entry.dtype, stored_shape(entry, slice)},
                                     {variable.dtype(), variable.shape()});
     if (!fit) return;
-    record_.note_restored(name, found->first);
+    record_.add_restored(name, found->first);
     if (!variable.shape().is_fully_known())
-      record_.note_size(name, stored_shape(entry, slice), graph_.present_shape(variable));
+      record_.add_size(name, stored_shape(entry, slice), graph_.present_shape(variable));
     variables_.add({variable, fit->reshaped, fit->is_converted, found, slice});
   }
 
@@ -162,7 +163,7 @@ class RestorePlan {
       std::string key;
       const auto* const owner = owners.owner_of(name, key);
       if (has_row_counts(name)) {  // Not a value of the program's.
-        record_.note_used(name, item);
+        record_.add_used(name, item);
         if (key == kRowsName) row_counts.emplace(owner, item.first);
       } else if (owner != nullptr) {
         entries[owner].push_back({std::move(key), item.first});
@@ -194,12 +195,12 @@ class RestorePlan {
       if (object.optional)
         log_warning(fmt::format("checkpoint {} has no state of \"{}\"; it starts afresh",
                                 reader_.prefix(), object.name));
-      record_.note_missing(object.name, std::nullopt, object.optional);
+      record_.add_missing(object.name, std::nullopt, object.optional);
       return false;
     }
     for (const PartEntry& entry : planned.entries)
-      record_.note_used(full_name(record_.view_name(object.name), entry.key), entry.name);
-    record_.note_restored(object.name, name_without_key(planned.entries.front(), ""));
+      record_.add_used(full_name(record_.view_name(object.name), entry.key), entry.name);
+    record_.add_restored(object.name, name_without_key(planned.entries.front(), ""));
     return true;
   }
 
@@ -210,7 +211,7 @@ class RestorePlan {
     std::erase_if(planned.entries, [&](const PartEntry& entry) {
       const std::string full = full_name(name, entry.key);
       if (!keeps_all && !record_.keeps(full)) return false;
-      record_.note_kept(full, &record_.stored().item(entry.name));
+      record_.add_kept(full, &record_.stored().item(entry.name));
       planned.kept.push_back(entry.key);
       return true;
     });
@@ -231,7 +232,7 @@ class RestorePlan {
     if (!rows->key_column) {
       for (const auto& [key, value] : state)
         if (const auto own = rows->present.find(key); own != rows->present.end())
-          record_.note_size(full_name(name, key), value.shape(), own->second.shape());
+          record_.add_size(full_name(name, key), value.shape(), own->second.shape());
       return state;
     }
     const auto entry_name = [&](const std::string& key) { return full_name(name, key); };
@@ -240,15 +241,15 @@ class RestorePlan {
         [&](const std::string& key) { return record_.stays(entry_name(key)); },
         [&](const std::string& key) { return record_.leaves_out_entry(entry_name(key)); });
     const std::string pattern = pattern_for(name) + "/*";
-    for (const std::string& key : fit.dropped) record_.note_dropped(entry_name(key), pattern);
+    for (const std::string& key : fit.dropped) record_.add_dropped(entry_name(key), pattern);
     const bool is_awaited = rows->present.at(*rows->key_column).num_elements() == 0;
-    for (const std::string& key : fit.made) record_.note_made(entry_name(key), pattern, is_awaited);
+    for (const std::string& key : fit.made) record_.add_made(entry_name(key), pattern, is_awaited);
     for (const std::string& key : fit.staying)
       if (record_.keeps(entry_name(key)))
-        record_.note_kept(entry_name(key));
+        record_.add_kept(entry_name(key));
       else
-        record_.note_unchanged(entry_name(key));
-    for (const std::string& key : fit.left_out) record_.note_left_out(entry_name(key));
+        record_.add_unchanged(entry_name(key));
+    for (const std::string& key : fit.left_out) record_.add_left_out(entry_name(key));
     return std::move(fit.wanted);
   }
 

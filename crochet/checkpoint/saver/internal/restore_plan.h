@@ -7,7 +7,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/internal/restore_rules.h"
 #include "crochet/checkpoint/saver/internal/variable_selection.h"
-#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/session/internal/state_operations.h"
 #include "crochet/session/session.h"
 

@@ -90,7 +90,7 @@ std::optional<RestoreRecord::Fit> RestoreRecord::fit_of(const std::string& name,
   if (!fit) {
     staying_.insert(name);
     if (rules_.options.allow_mismatched.match(name))
-      note_unchanged(name);
+      add_unchanged(name);
     else
       mismatch_.changed.push_back({name, stored, expected});
     return std::nullopt;
@@ -100,25 +100,25 @@ std::optional<RestoreRecord::Fit> RestoreRecord::fit_of(const std::string& name,
   return fit;
 }
 
-void RestoreRecord::note_used(const std::string& name, const Item& item) {
+void RestoreRecord::add_used(const std::string& name, const Item& item) {
   used_[number_of(item)] = true;
   entries_.use(name);
 }
 
-void RestoreRecord::note_restored(const std::string& name, const std::string& stored_as) {
+void RestoreRecord::add_restored(const std::string& name, const std::string& stored_as) {
   report_.restored.push_back(name);
   if (stored_as != name) report_.renamed.emplace(name, stored_as);
 }
 
-void RestoreRecord::note_kept(const std::string& name, const Item* item) {
-  if (item != nullptr) note_used(view_name(name), *item);
-  note_kept(name);
+void RestoreRecord::add_kept(const std::string& name, const Item* item) {
+  if (item != nullptr) add_used(view_name(name), *item);
+  add_kept(name);
 }
 
-void RestoreRecord::note_missing(const std::string& name,
-                                 std::optional<RestoreMismatch::Value> value, bool is_optional) {
+void RestoreRecord::add_missing(const std::string& name,
+                                std::optional<RestoreMismatch::Value> value, bool is_optional) {
   staying_.insert(name);
-  if (is_optional || rules_.options.allow_missing.match(name)) return note_unchanged(name);
+  if (is_optional || rules_.options.allow_missing.match(name)) return add_unchanged(name);
   std::string stored_as = stored_name(name);
   const auto& unreadable = stored_.opened().unreadable;
   if (const auto why = unreadable.find(stored_as); why != unreadable.end())
@@ -131,11 +131,11 @@ void RestoreRecord::note_missing(const std::string& name,
 void RestoreRecord::take_back(const std::string& name) {
   std::erase(report_.restored, name);
   report_.renamed.erase(name);
-  note_unchanged(name);
+  add_unchanged(name);
 }
 
-void RestoreRecord::note_size(const std::string& name, const Shape& now, const Shape& before,
-                              const std::optional<WholeValue>& whole) {
+void RestoreRecord::add_size(const std::string& name, const Shape& now, const Shape& before,
+                             const std::optional<WholeValue>& whole) {
   if (is_hook_state(name)) return;
   if (ranks_ && ranks_->has_rows(name)) return;  // The rows of a rank may always be others.
   // A variable of a graph may have any shape until it has a value.
@@ -148,20 +148,19 @@ void RestoreRecord::note_size(const std::string& name, const Shape& now, const S
   changes_.add_resized(name, now, before, whole ? whole->name : name);
 }
 
-void RestoreRecord::note_dropped(const std::string& name, const std::string& pattern) {
+void RestoreRecord::add_dropped(const std::string& name, const std::string& pattern) {
   if (is_hook_state(name)) return;
   report_.dropped.push_back(name);
   changes_.add_dropped(pattern, name);
 }
 
-void RestoreRecord::note_made(const std::string& name, const std::string& pattern,
-                              bool is_awaited) {
+void RestoreRecord::add_made(const std::string& name, const std::string& pattern, bool is_awaited) {
   if (is_hook_state(name)) return;
   report_.made.push_back(name);
   if (!is_awaited) changes_.add_made(pattern, name);
 }
 
-void RestoreRecord::note_entries(const std::string& name, const EntryChanges& changes) {
+void RestoreRecord::add_entries(const std::string& name, const EntryChanges& changes) {
   if (is_hook_state(name)) return;
   const auto add = [&](std::vector<std::string>& names) {
     if (std::ranges::count(names, name) == 0) names.push_back(name);
@@ -171,18 +170,18 @@ void RestoreRecord::note_entries(const std::string& name, const EntryChanges& ch
   if (!changes.was_empty && (changes.has_dropped || changes.has_made)) changes_.add_replaced(name);
 }
 
-void RestoreRecord::note_within(const std::string& name, const EntryChanges& changes) {
+void RestoreRecord::add_within(const std::string& name, const EntryChanges& changes) {
   EntryChanges& within = within_[name].changes;
   within.has_dropped |= changes.has_dropped;
   within.has_made |= changes.has_made;
   within.was_empty = changes.was_empty && !within.has_dropped;
 }
 
-void RestoreRecord::note_keys(const std::string& name, const EntryChanges& changes) {
-  note_entries(name, changes);
+void RestoreRecord::add_keys(const std::string& name, const EntryChanges& changes) {
+  add_entries(name, changes);
   const auto within = within_.find(name);
   if (changes.has_dropped || changes.has_made || within == within_.end()) return;
-  note_entries(name, within->second.changes);
+  add_entries(name, within->second.changes);
   if (within->second.resized.empty()) return;
   std::ranges::move(within->second.resized, std::back_inserter(report_.resized));
   changes_.add_replaced(name);
@@ -203,7 +202,7 @@ void RestoreRecord::find_surplus() {
     if (used_[number_of(item)] || aliases.contains(item.first)) continue;
     const auto& [name, entry] = item;
     if (ranks_ && ranks_->rank_name(name)) continue;  // Another rank's.
-    note_left_out(name);
+    add_left_out(name);
     if (!selection_.selects_all() || rules_.options.allow_surplus.match(name)) continue;
     if (is_hook_state(name)) {
       log_warning(fmt::format("checkpoint {}: no hook of this run uses the state \"{}\"",

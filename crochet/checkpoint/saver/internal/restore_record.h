@@ -19,10 +19,9 @@
 #include "crochet/checkpoint/saver/internal/restore_mismatch.h"
 #include "crochet/checkpoint/saver/internal/restore_rules.h"
 #include "crochet/checkpoint/saver/internal/variable_selection.h"
-#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/session/graph.h"
 #include "crochet/session/internal/rank_layout.h"
-#include "crochet/session/part_values.h"
 #include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {
@@ -82,38 +81,38 @@ class RestoreRecord {
                             const RestoreMismatch::Value& expected, const std::string& owner = "");
 
   // Uses of what is stored, by its name in entries().
-  void note_used(const std::string& name, const Item& item);
-  void note_used(const std::string& name, const std::string& stored_as) {
-    note_used(name, stored_.item(stored_as));
+  void add_used(const std::string& name, const Item& item);
+  void add_used(const std::string& name, const std::string& stored_as) {
+    add_used(name, stored_.item(stored_as));
   }
   // `stored_as` is the name in the checkpoint.
-  void note_restored(const std::string& name, const std::string& stored_as);
+  void add_restored(const std::string& name, const std::string& stored_as);
   // A value that keeps the program's, as the option `keep` asks for, or as the checkpoint lacks it.
   // `item` is null if the checkpoint lacks it.
-  void note_kept(const std::string& name, const Item* item);
-  void note_kept(const std::string& name) { report_.kept.push_back(name); }
-  void note_unchanged(const std::string& name) { report_.missing.push_back(name); }
-  void note_left_out(const std::string& name) { report_.surplus.push_back(name); }
+  void add_kept(const std::string& name, const Item* item);
+  void add_kept(const std::string& name) { report_.kept.push_back(name); }
+  void add_unchanged(const std::string& name) { report_.missing.push_back(name); }
+  void add_left_out(const std::string& name) { report_.surplus.push_back(name); }
   // What the checkpoint lacks: a mismatch unless it is optional, or may be missing. `value` is
   // unset for an object.
-  void note_missing(const std::string& name, std::optional<RestoreMismatch::Value> value,
-                    bool is_optional = false);
+  void add_missing(const std::string& name, std::optional<RestoreMismatch::Value> value,
+                   bool is_optional = false);
   // What was noted as restored, and is not.
   void take_back(const std::string& name);
 
   // The size of a value whose size may change. One that was empty waits for the checkpoint's
   // elements. `whole` is the outermost value with this part that is kept as a whole.
-  void note_size(const std::string& name, const Shape& now, const Shape& before,
-                 const std::optional<WholeValue>& whole = {});
+  void add_size(const std::string& name, const Shape& now, const Shape& before,
+                const std::optional<WholeValue>& whole = {});
   // Entries of containers, of which `pattern` matches all. A container that is awaited was empty.
-  void note_dropped(const std::string& name, const std::string& pattern);
-  void note_made(const std::string& name, const std::string& pattern, bool is_awaited);
+  void add_dropped(const std::string& name, const std::string& pattern);
+  void add_made(const std::string& name, const std::string& pattern, bool is_awaited);
   // Entries of a container that is kept as a whole.
-  void note_entries(const std::string& name, const EntryChanges& changes);
+  void add_entries(const std::string& name, const EntryChanges& changes);
   // Those within the entries of a container with keys that are read later.
-  void note_within(const std::string& name, const EntryChanges& changes);
+  void add_within(const std::string& name, const EntryChanges& changes);
   // When its keys have been read. What differs within its entries is known only of the same ones.
-  void note_keys(const std::string& name, const EntryChanges& changes);
+  void add_keys(const std::string& name, const EntryChanges& changes);
 
   RestoreMismatch& mismatch() { return mismatch_; }
   // Finds what is not used. Throws: an error that lists all mismatches.

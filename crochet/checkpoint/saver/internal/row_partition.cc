@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "crochet/session/stored_parts.h"
+#include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 
 namespace crochet::inline v0::internal {
@@ -27,14 +27,14 @@ class CROCHET_EXPORT SavePromise {
   void reach(SaveStage stage);
   void set_num_bytes(uint64_t num_bytes, uint64_t shared_bytes = 0);
   // The state file names it; only the removal of older ones remains.
-  void note_named();
+  void record_named();
   // Reaches kPublished.
   void publish(const std::string& location);
   // Has no effect on a save that has finished.
   void fail(const std::exception_ptr& error, SaveFault fault = SaveFault::kPlace) noexcept;
 
  private:
-  void note_time(SaveStage stage);
+  void record_time(SaveStage stage);
 
   SaveTicket ticket_;
 };

@@ -9,17 +9,17 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/session/session.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {
 
 class ExternalBundle;
-class JointParts;
+class Contributions;
 
 // Of the variables that are a part of one that several ranks have together, by name.
-using PartPlaces = std::map<std::string, SaveSliceInfo, std::less<>>;
+using SlicePlaces = std::map<std::string, SaveSliceInfo, std::less<>>;
 // The input of one save: a snapshot and, if the graph's own operations save the variables
 // (SaverOptions::writer), the files that they have written. If several ranks have the state
 // together, the chief's also has the parts that the others write; theirs are parts.
@@ -32,9 +32,9 @@ class CROCHET_EXPORT SaveSource {
              std::shared_ptr<ExternalBundle> external = {})
       : snapshot_(std::move(snapshot)), external_(std::move(external)) {}
   // That of the chief; of another rank, with the prefix of its part.
-  SaveSource(Snapshot snapshot, PartPlaces places, std::shared_ptr<JointParts> parts)
+  SaveSource(Snapshot snapshot, SlicePlaces places, std::shared_ptr<Contributions> parts)
       : snapshot_(std::move(snapshot)), places_(std::move(places)), parts_(std::move(parts)) {}
-  SaveSource(Snapshot snapshot, PartPlaces places, std::string part_prefix)
+  SaveSource(Snapshot snapshot, SlicePlaces places, std::string part_prefix)
       : snapshot_(std::move(snapshot)),
         places_(std::move(places)),
         part_prefix_(std::move(part_prefix)) {}
@@ -43,7 +43,7 @@ class CROCHET_EXPORT SaveSource {
   // Null if all of the state is in the snapshot.
   ExternalBundle* external() const { return external_.get(); }
   // Null if the snapshot needs no parts of other ranks.
-  JointParts* parts() const { return parts_.get(); }
+  Contributions* parts() const { return parts_.get(); }
   // Where this is to be written, as a part of a checkpoint; empty for a checkpoint.
   const std::string& part_prefix() const { return part_prefix_; }
   // Null for a whole variable.
@@ -66,8 +66,8 @@ class CROCHET_EXPORT SaveSource {
  private:
   Snapshot snapshot_;
   std::shared_ptr<ExternalBundle> external_;
-  PartPlaces places_;
-  std::shared_ptr<JointParts> parts_;
+  SlicePlaces places_;
+  std::shared_ptr<Contributions> parts_;
   std::string part_prefix_;
 };
 

@@ -15,8 +15,8 @@ namespace crochet::inline v0::internal {
 namespace {
 
 // A text before and one after the `*`; without one, the whole text is before it.
-struct Parts {
-  explicit Parts(std::string_view pattern)
+struct StarPattern {
+  explicit StarPattern(std::string_view pattern)
       : has_star(pattern.find('*') != std::string_view::npos),
         before(pattern.substr(0, pattern.find('*'))),
         after(has_star ? pattern.substr(pattern.find('*') + 1) : std::string_view()) {}
@@ -27,7 +27,7 @@ struct Parts {
 };
 
 // What the `*` stands for, or without one, what follows the name; unset if the name does not match.
-std::optional<std::string_view> match(const Parts& parts, std::string_view name) {
+std::optional<std::string_view> match(const StarPattern& parts, std::string_view name) {
   if (name.size() < parts.before.size() + parts.after.size() || !name.starts_with(parts.before) ||
       !name.ends_with(parts.after))
     return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::string_view> match(const Parts& parts, std::string_view name)
 
 // The pattern with a text for its `*`.
 std::string filled(std::string_view pattern, std::string_view star) {
-  const Parts parts(pattern);
+  const StarPattern parts(pattern);
   return fmt::format("{}{}{}", parts.before, star, parts.after);
 }
 
@@ -57,12 +57,12 @@ void check_stored_names(const std::vector<StoredName>& names) {
 }
 
 std::optional<std::string> stored_by(const StoredName& rule, const std::string& name) {
-  const auto star = match(Parts(rule.name), name);
+  const auto star = match(StarPattern(rule.name), name);
   return star ? std::optional(filled(rule.stored_as, *star)) : std::nullopt;
 }
 
 std::optional<std::string> name_stored_as(const StoredName& rule, const std::string& stored_as) {
-  const auto star = match(Parts(rule.stored_as), stored_as);
+  const auto star = match(StarPattern(rule.stored_as), stored_as);
   return star ? std::optional(filled(rule.name, *star)) : std::nullopt;
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
-#include "crochet/checkpoint/saver/name_patterns.h"
+#include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/saver/restore_options.h"
 
 namespace crochet::inline v0::internal {
 

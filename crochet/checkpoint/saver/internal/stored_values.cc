@@ -18,7 +18,7 @@
 #include "crochet/checkpoint/bundle/internal/bundle_index.h"
 #include "crochet/checkpoint/layout/internal/file_names.h"
 #include "crochet/checkpoint/layout/internal/stored_tensor.h"
-#include "crochet/io/path.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -104,7 +104,7 @@ void StoredValues::report_broken_promise(const NamedTensor& value, const Snapsho
     text += "; from now on, values are copied between the steps, and compared";
   }
   believes_versions_ = false;
-  snapshot.note_unannounced_write(value.tensor);
+  snapshot.record_unannounced_write(value.tensor);
   throw UnannouncedWriteError(text);
 }
 
@@ -262,7 +262,7 @@ void StoredValues::place_captured(const CheckpointWriter& writer, const Snapshot
   values_ = std::exchange(captured_, {});
 }
 
-void StoredValues::note_refused_links() {
+void StoredValues::record_refused_links() {
   may_link_ = has_linked_;
   forget();
 }

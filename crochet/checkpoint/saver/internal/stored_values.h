@@ -14,7 +14,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/checksum128.h"
-#include "crochet/session/snapshot.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
 
@@ -76,7 +76,7 @@ class StoredValues {
   void replace_part(const std::string& prefix, const CheckpointWriter& writer,
                     const Snapshot& snapshot, const KeyOf& key_of) noexcept;
   // The files could not be linked. If none ever was, no later checkpoint shares anything.
-  void note_refused_links();
+  void record_refused_links();
   // The next checkpoint shares nothing, as after a restore.
   void forget();
 

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/session/parted_saveable.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/internal/slice_cover.h"
 
 namespace crochet::inline v0::internal {
@@ -106,7 +106,7 @@ VariableSelection::Place VariableSelection::place_of(const std::string& name) co
 VariableSelection::Place VariableSelection::place_of(const std::string& name,
                                                      const RankLayout* ranks) const {
   Place place = place_of(name);
-  const RankLayout::Part* const part = ranks != nullptr ? ranks->part_of(name) : nullptr;
+  const RankLayout::Slice* const part = ranks != nullptr ? ranks->slice_of(name) : nullptr;
   if (part != nullptr && !part->is_whole && place.slice == nullptr) place.slice = &part->place;
   return place;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/checkpoint/saver/saved_variable.h"
+#include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/session/graph.h"
 #include "crochet/session/internal/rank_layout.h"
 

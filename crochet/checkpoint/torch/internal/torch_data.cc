@@ -43,8 +43,8 @@ uint32_t skip_with_crc32(ReadStream& from, uint64_t size) {
 // Reading a run of elements alone takes about as long as reading this many bytes in a row.
 constexpr uint64_t kRunCostBytes = 4096;
 
-// A part of a file.
-struct Part {
+// A view in a file.
+struct FileView {
   const ReadableFile& file;
   uint64_t offset;  // Of the view's first element.
 };
@@ -52,7 +52,7 @@ struct Part {
 // Reads a view in row-major order: each run of adjacent elements alone, or all bytes from the first
 // to the last element at once, whichever is less work. So reading takes time in proportion to the
 // elements, however far apart they are in the file.
-void gather(const Part& from, std::span<const int64_t> sizes, const TorchLayout& layout,
+void gather(const FileView& from, std::span<const int64_t> sizes, const TorchLayout& layout,
             std::span<std::byte> to) {
   ViewRuns runs(sizes, layout.strides);
   const size_t run_bytes = static_cast<size_t>(runs.run_length()) * layout.element_size;

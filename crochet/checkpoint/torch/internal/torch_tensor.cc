@@ -12,7 +12,7 @@
 #include "crochet/base/internal/escape.h"
 #include "crochet/checkpoint/torch/internal/torch_functions.h"
 #include "crochet/checkpoint/torch/internal/unread_value.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::internal {
 namespace {

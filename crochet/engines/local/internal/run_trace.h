@@ -6,8 +6,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/session/run_metadata.h"
-#include "crochet/session/run_options.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::local::internal {
 

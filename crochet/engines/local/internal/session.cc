@@ -8,7 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/prefetch.h"
 #include "crochet/copies/internal/checked_copies.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::local::internal {
 namespace {

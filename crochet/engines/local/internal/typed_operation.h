@@ -10,11 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "crochet/base/export.h"
-#include "crochet/engines/local/op_input.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/local/operation_options.h"
 #include "crochet/engines/local/parameter.h"
-#include "crochet/engines/local/result.h"
 
 // Makes an operation from a callable by the types of its parameters and its result. The
 // interface is Graph::op.

@@ -6,7 +6,7 @@
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/builder/internal/gradients.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

@@ -4,12 +4,12 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-const Graph::Part& whole_part(const Variable& variable) {
+const Graph::Slice& whole_part(const Variable& variable) {
   if (!variable || crochet::internal::dynamic_as<const Graph>(variable.info()->graph) == nullptr)
     throw InvalidArgumentError(fmt::format("\"{}\" is not a variable of TensorFlow",
                                            variable ? variable.name() : "(none)"));

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions, and operations that call them.
-#include "crochet/engines/tensorflow/function.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/session/global_step.h"
+#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/session/graph.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {

@@ -7,7 +7,7 @@
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/builder/internal/gradients.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
@@ -28,7 +28,7 @@ std::vector<Learner> learners(const Graph& graph, const std::string& what,
     if (!internal::has_derivatives(variable.dtype()))
       throw InvalidArgumentError(fmt::format("{}: variable \"{}\" is {}, which has no derivatives",
                                              what, variable.name(), variable.dtype()));
-    for (const Graph::Part& part : node_of(variable).parts) {
+    for (const Graph::Slice& part : node_of(variable).parts) {
       if (!part.definition->is_resource)
         throw UnimplementedError(
             fmt::format("{}: \"{}\" is a reference variable", what, variable.name()));

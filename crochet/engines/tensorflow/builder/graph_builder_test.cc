@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/session/global_step.h"
+#include "crochet/session/graph.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {

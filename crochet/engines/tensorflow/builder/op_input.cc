@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/builder/op_input.h"
-
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 
-#include "crochet/engines/tensorflow/device_name.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/internal/proto_reader.h"
 
 namespace crochet::inline v0::tensorflow::internal {

@@ -10,7 +10,7 @@
 #include "crochet/engines/tensorflow/internal/graph_def_fields.h"
 #include "crochet/engines/tensorflow/internal/status.h"
 #include "crochet/engines/tensorflow/internal/tensor_conversion.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 namespace {

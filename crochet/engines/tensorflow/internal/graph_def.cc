@@ -10,7 +10,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/device_name.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/internal/graph_def_fields.h"
 
 namespace crochet::inline v0::tensorflow::internal {

@@ -11,7 +11,7 @@
 #include "crochet/engines/tensorflow/internal/at_location.h"
 #include "crochet/engines/tensorflow/internal/saver_entries.h"
 #include "crochet/session/session.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 namespace {
@@ -116,7 +116,7 @@ bool GraphSaver::saves_state(std::string_view name) const {
   const auto is_source = [&](TF_Operation* operation) { return sources_.contains(operation); };
   for (const Variable& variable : graph_.variables())
     if (variable.name() == name)
-      return std::ranges::all_of(node_of(variable).parts, is_source, &Graph::Part::handle);
+      return std::ranges::all_of(node_of(variable).parts, is_source, &Graph::Slice::handle);
   if (const OperationInfo* const operation = graph_.find_operation(name))
     return is_source(node_of(*operation).operation);
   return names_ && names_->contains(name);

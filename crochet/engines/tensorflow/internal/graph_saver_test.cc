@@ -7,7 +7,7 @@
 
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/engines/tensorflow/attribute.h"
+#include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
 
 namespace crochet::inline v0::tensorflow::internal {

@@ -10,7 +10,6 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/cluster_config.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/internal/absent_members.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/session/graph.h"
 
 struct TF_Session;

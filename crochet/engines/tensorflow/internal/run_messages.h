@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "crochet/session/run_metadata.h"
-#include "crochet/session/run_options.h"
+#include "crochet/session/session.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 

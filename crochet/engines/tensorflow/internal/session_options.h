@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "crochet/base/export.h"
+#include "crochet/base/internal/export.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
 
 namespace crochet::inline v0::tensorflow::internal {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "crochet/engines/tensorflow/device_name.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
 
 struct TF_Graph;
 

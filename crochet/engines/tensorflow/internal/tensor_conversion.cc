@@ -10,7 +10,7 @@
 #include <tensorflow/c/tf_tstring.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 namespace {

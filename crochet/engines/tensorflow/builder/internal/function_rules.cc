@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/fmt.h"
+#include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 namespace {

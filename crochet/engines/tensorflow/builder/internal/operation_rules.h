@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
 

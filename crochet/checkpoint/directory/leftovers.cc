@@ -39,8 +39,9 @@ class Leftovers {
       : files_(files),
         directory_(directory),
         basename_(basename),
-        latest_filename_(latest_filename) {
-    for (internal::ListedFile& file : internal::list_files(files, directory)) {
+        latest_filename_(latest_filename),
+        names_(internal::list_or_none(files, directory)) {
+    for (internal::ListedFile& file : internal::files_among(names_)) {
       if (file.is_index()) indexes_.insert(file.name);
       if (file.is_data()) shard_counts_[file.base].insert(file.num_shards);
       files_of_checkpoints_.push_back(std::move(file));
@@ -52,9 +53,8 @@ class Leftovers {
     std::vector<std::string> names;
     for (const internal::ListedFile& file : files_of_checkpoints_)
       if (contains(file)) names.push_back(file.name);
-    for (std::string& name : internal::list_or_none(files_, directory_))
-      if (internal::is_temporary_state(name, latest_filename_.str()))
-        names.push_back(std::move(name));
+    for (const std::string& name : names_)
+      if (internal::is_temporary_state(name, latest_filename_.str())) names.push_back(name);
     return names;
   }
 
@@ -82,6 +82,7 @@ class Leftovers {
   const std::string& directory_;
   const CheckpointBasename& basename_;
   const FileName& latest_filename_;
+  const std::vector<std::string> names_;  // All.
   std::vector<internal::ListedFile> files_of_checkpoints_;
   std::set<std::string> indexes_;
   std::map<std::string, std::set<std::string>> shard_counts_;

@@ -87,7 +87,7 @@ void CheckpointManager::learn() {
     list.follow(directory->path());
     list.learn(*directory, options_.checkpoint_name);
   } catch (const Error& error) {
-    log_error(fmt::format("{}", error.what()));
+    log_error(error.what());
   }
 }
 

@@ -3,7 +3,6 @@
 #include "crochet/loop/internal/loop_state.h"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/directory_lock.h"

@@ -55,7 +55,7 @@ void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed
       parent_directory(prefix), base_name(prefix), needed, *free));
 }
 
-std::string record_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
+std::string text_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
   const std::optional<uint64_t> free = free_bytes(files, directory_of(prefix));
   if (!free || *free >= needed) return "";
   return fmt::format("; the checkpoint needs {} bytes, but {} has {} free", needed,

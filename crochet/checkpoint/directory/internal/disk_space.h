@@ -19,6 +19,6 @@ uint64_t bytes_of_checkpoint(const Snapshot& snapshot);
 void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed);
 
 // "; the checkpoint needs 4096 bytes, but d has 100 free" if that may be why writing failed.
-std::string record_if_full(FileSystem& files, const std::string& prefix, uint64_t needed);
+std::string text_if_full(FileSystem& files, const std::string& prefix, uint64_t needed);
 
 }  // namespace crochet::inline v0::internal

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/directory/internal/listing.h"
 
-#include <utility>
-
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0::internal {
@@ -15,13 +13,14 @@ CheckpointFormat ListedFile::format() const {
 }
 
 std::vector<ListedFile> list_files(FileSystem& files, const std::string& directory) {
+  return files_among(list_or_none(files, directory));
+}
+
+std::vector<ListedFile> files_among(const std::vector<std::string>& names) {
   std::vector<ListedFile> found;
-  for (std::string& name : list_or_none(files, directory))
-    if (const auto file = parse_checkpoint_filename(name)) {
-      std::string base(file->base);
-      std::string num_shards(file->num_shards);
-      found.push_back({std::move(name), file->role, std::move(base), std::move(num_shards)});
-    }
+  for (const std::string& name : names)
+    if (const auto file = parse_checkpoint_filename(name))
+      found.push_back({name, file->role, std::string(file->base), std::string(file->num_shards)});
   return found;
 }
 

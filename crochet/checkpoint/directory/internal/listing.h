@@ -28,6 +28,8 @@ struct ListedFile {
 // The one listing of a directory's checkpoints: what there is to restore, to keep, to show and to
 // tidy is a choice among these files. Sorted by name; empty if there is no such directory.
 CROCHET_EXPORT std::vector<ListedFile> list_files(FileSystem& files, const std::string& directory);
+// The same, for a caller that needs other names of the directory as well.
+std::vector<ListedFile> files_among(const std::vector<std::string>& names);
 
 // All names in a directory; empty if there is no such directory.
 std::vector<std::string> list_or_none(FileSystem& files, const std::string& directory);

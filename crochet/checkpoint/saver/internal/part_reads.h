@@ -33,10 +33,10 @@ class PartReads {
 
   // Receives what a restore does to the entries of a container, by its name: see
   // PartValues::record_entries().
-  using NoteEntries = std::function<void(const std::string& name, const EntryChanges& changes)>;
+  using RecordEntries = std::function<void(const std::string& name, const EntryChanges& changes)>;
 
   // Requires: `reader` outlives this.
-  PartReads(const CheckpointReader& reader, Fit fit, NoteEntries record_entries)
+  PartReads(const CheckpointReader& reader, Fit fit, RecordEntries record_entries)
       : reader_(reader), fit_(std::move(fit)), record_entries_(std::move(record_entries)) {}
 
   // Gives the object its structure. Requires: it and the entries stay as they are until finish().
@@ -60,7 +60,7 @@ class PartReads {
 
   const CheckpointReader& reader_;
   const Fit fit_;
-  const NoteEntries record_entries_;
+  const RecordEntries record_entries_;
   std::vector<Part> parts_;  // To be read.
 };
 

@@ -363,7 +363,7 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     if (remove_unless_published(target.files(), target.prefix)) record_published(target);
     throw ResourceExhaustedError(fmt::format(
         "{}{}", error.what(),
-        record_if_full(target.files(), target.prefix, bytes_to_write(snapshot, unchanged))));
+        text_if_full(target.files(), target.prefix, bytes_to_write(snapshot, unchanged))));
   } catch (...) {
     if (remove_unless_published(target.files(), target.prefix)) record_published(target);
     throw;

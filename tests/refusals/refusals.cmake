@@ -111,7 +111,7 @@ expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{{\"v2
 # Dangling references.
 expect_error("deleted" stated.cc "-DSTATEMENT=auto s = session.run(\"a\").tensor().flat<float>()")
 expect_error("deleted" stated.cc "-DSTATEMENT=auto* p = session.run(\"a\").as_tensor()")
-expect_error("deleted" stated.cc "-DSTATEMENT=HookedSession hooked(session, {PlainHook()}, stop)")
+expect_error("deleted" stated.cc "-DSTATEMENT=internal::HookedSession hooked(session, {PlainHook()}, stop)")
 
 # A named hook would be copied, and its results would be lost.
 expect_error("static.assert.*std::make_shared<Hook>" stated.cc

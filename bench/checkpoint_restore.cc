@@ -24,7 +24,7 @@
 #include <nlohmann/json.hpp>
 #include <stdio.h>
 
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/crochet.h"
 #include "page_cache.h"
 #include "random_arrays.h"

@@ -3,12 +3,12 @@
 //
 // What do the ranks of a run send each other?
 //
-//   rank_messages --ranks 1000     ranks that are threads: prints, as JSON, the bytes that reach
-//   and
-//                                  leave rank 0 at the start, in a step, in a save, and at the end
-//   rank_messages --join           one rank of a job (see docs/distributed.md): the chief prints
-//   the
-//                                  time of a step and what a save adds to one
+//   rank_messages --ranks 1000
+//     ranks that are threads: prints, as JSON, the bytes that reach and leave rank 0 at the start,
+//     in a step, in a save, and at the end, and the size of a checkpoint's index
+//   rank_messages --join
+//     one rank of a job (see docs/distributed.md): the chief prints the time of a step and what a
+//     save adds to one
 //
 // The ranks have an array together, of which each has 1 KiB, and a value each.
 #include <condition_variable>
@@ -143,13 +143,15 @@ void run_threads(int size) {
       if (rank == 0) at.push_back(exchange.bytes());
     });
   for (std::thread& thread : threads) thread.join();
+  const std::string index = *latest_checkpoint(files, "run") + ".index";
   // Index n is the beginning of step n + 1. The first run saves step 0 as well.
   const int64_t step = at[8] - at[7];
   fmt::print("{}\n", nlohmann::json{{"ranks", size},
                                     {"start_bytes", at[0]},
                                     {"step_bytes", step},
                                     {"save_bytes", at[10] - at[9] - step},
-                                    {"end_bytes", at[kSteps] - at[kSteps - 1]}}
+                                    {"end_bytes", at[kSteps] - at[kSteps - 1]},
+                                    {"index_bytes", files.file_size(index)}}
                          .dump());
 }
 

@@ -54,11 +54,12 @@ def main():
   parser.add_argument("--processes", default="2,4,16,64")
   options = parser.parse_args()
   program = os.path.join(options.bin, "rank_messages")
-  print("| ranks | start | step | save | end |\n| ---: | ---: | ---: | ---: | ---: |")
+  print("| ranks | start | step | save | end | index |\n"
+        "| ---: | ---: | ---: | ---: | ---: | ---: |")
   for ranks in THREADS:
     found = by_threads(program, ranks)
     print(f"| {ranks:,} | " + " | ".join(
-        f"{found[what + '_bytes']:,}" for what in ("start", "step", "save", "end")) + " |")
+        f"{found[what + '_bytes']:,}" for what in ("start", "step", "save", "end", "index")) + " |")
   print("\n| processes | step over TCP, μs | step over MPI, μs |\n| ---: | ---: | ---: |")
   port = 29600
   for ranks in map(int, options.processes.split(",")):

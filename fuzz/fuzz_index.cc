@@ -6,8 +6,8 @@
 // reach the parser.
 #include <optional>
 
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/bundle/internal/coding.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/internal/crc32c.h"
 #include "fuzz_target.h"
 

@@ -5,7 +5,7 @@
 // eight bytes, the header's length, set so that the header ends at the last brace. Checksums in the
 // header are not corrected: they are optional. And once as the index of several files, of which
 // "a" and "b/c" are there.
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

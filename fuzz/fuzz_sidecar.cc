@@ -3,7 +3,7 @@
 //
 // The sidecar of a checkpoint: `<prefix>.json`.
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

@@ -5,7 +5,7 @@
 // changed pickle in an archive fails its checksum, and once as the values of a file before torch
 // 1.6, with the same storages. Every tensor is read, but for large ones, which repeat few elements,
 // and every value that cannot be read is asked for.
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "fuzz_target.h"
 #include "tests/support/raw_torch.h"
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
-#include "crochet/checkpoint/layout/internal/slice_key.h"
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/slice_key.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 #include "crochet/summary/internal/record_file.h"
 #include "crochet/tensor/tensor_slice.h"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tools/signal_guard.h"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/attack_count.h"
 #include "tools/testing/tool_run.h"

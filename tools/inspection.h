@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "tools/json.h"
 
 namespace crochet::tool {

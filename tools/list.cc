@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 #include "tools/command.h"
 #include "tools/inspection.h"

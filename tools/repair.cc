@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/directory_lock.h"
 #include "tools/command.h"

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/name_filter.h"

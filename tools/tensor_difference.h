@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/tensor/tensor.h"
 #include "tools/comparison.h"
 #include "tools/json.h"

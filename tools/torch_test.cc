@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/checkpoint_contents.h"
 #include "tests/support/raw_torch.h"

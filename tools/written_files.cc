@@ -8,7 +8,7 @@
 
 #include "crochet/base/internal/parse_json.h"
 #include "crochet/checkpoint/directory/internal/own_files.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::tool {

@@ -8,15 +8,15 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "crochet/base/internal/export.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/second_or_step_timer.h"
-#include "crochet/monitor/scaffold.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/session/session.h"
 #include "crochet/summary/summary_writer.h"
+#include "crochet/training/scaffold.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

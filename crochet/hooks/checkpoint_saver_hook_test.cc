@@ -9,11 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -21,6 +20,7 @@
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {
@@ -90,8 +90,7 @@ class CheckpointSaverHookTest : public testing::Test {
     StopState stop;
     SessionRunContext context(train, session, std::nullopt, stop);
     EXPECT_FALSE(hook.before_run(context));
-    EXPECT_TRUE(context.is_global_step_requested());
-    context.set_global_step(read_global_step(session));
+    EXPECT_EQ(context.global_step(), read_global_step(session));
     session.run(train.fetches);
     hook.after_run(context, {});
   }

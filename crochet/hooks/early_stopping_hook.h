@@ -12,7 +12,7 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -12,9 +12,9 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/summary_writer.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "crochet/base/internal/export.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

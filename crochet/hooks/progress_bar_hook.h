@@ -11,7 +11,7 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/hooks/internal/progress_bar.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -7,9 +7,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

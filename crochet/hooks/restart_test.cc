@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

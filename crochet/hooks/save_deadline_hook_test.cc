@@ -15,17 +15,17 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/standing_clock.h"
 #include "crochet/testing/watched_file_system.h"
+#include "crochet/training/monitored_session.h"
 #include "tests/support/wait_until.h"
 
 namespace crochet {

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/monitor/monitored_session.h"
+#include "crochet/training/monitored_session.h"
 #include "tests/support/attack_count.h"
 #include "tests/support/fault_life.h"
 

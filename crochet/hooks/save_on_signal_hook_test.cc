@@ -8,9 +8,9 @@
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/signal_hook.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

@@ -7,8 +7,8 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/hooks/second_or_step_timer.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

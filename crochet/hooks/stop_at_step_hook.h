@@ -4,7 +4,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/internal/export.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

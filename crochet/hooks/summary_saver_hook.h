@@ -6,9 +6,9 @@
 
 #include "crochet/base/internal/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
-#include "crochet/monitor/scaffold.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
+#include "crochet/training/scaffold.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -23,10 +23,10 @@
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
-#include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/training/internal/hooked_session.h"
 
 namespace crochet {
 namespace {

@@ -9,7 +9,7 @@
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/internal/optimizer_parameters.h"
 #include "crochet/libtorch/track.h"

@@ -16,7 +16,7 @@
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/group/group.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"

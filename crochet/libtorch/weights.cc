@@ -13,8 +13,8 @@
 #include <torch/nn/module.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
 #include "crochet/libtorch/internal/tensor_memory.h"

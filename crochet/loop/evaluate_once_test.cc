@@ -9,11 +9,11 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/every.h"
 #include "crochet/hooks/final_ops_hook.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

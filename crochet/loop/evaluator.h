@@ -13,9 +13,9 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/tracking/tracker.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet::inline v0 {
 

@@ -9,8 +9,8 @@
 
 #include "crochet/base/internal/export.h"
 #include "crochet/hooks/internal/value_function.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/tracking/epochs.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

@@ -14,8 +14,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/every.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"

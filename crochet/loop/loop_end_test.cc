@@ -17,8 +17,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/early_stopping_hook.h"
 #include "crochet/hooks/evaluation_hook.h"
 #include "crochet/hooks/every.h"

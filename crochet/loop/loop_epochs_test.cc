@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/every.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/every_epoch.h"

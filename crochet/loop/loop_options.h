@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/group/group.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/io/file_system.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 

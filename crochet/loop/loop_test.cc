@@ -14,10 +14,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/final_ops_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/signal_hook.h"

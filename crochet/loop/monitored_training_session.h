@@ -11,7 +11,7 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
-#include "crochet/monitor/monitored_session.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet::inline v0 {
 

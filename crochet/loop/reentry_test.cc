@@ -18,11 +18,11 @@
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
-#include "crochet/monitor/coordinator.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/training/coordinator.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

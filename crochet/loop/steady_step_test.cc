@@ -13,11 +13,11 @@
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
+#include "crochet/training/monitored_session.h"
 
 namespace crochet {
 namespace {

@@ -14,8 +14,8 @@
 #include "crochet/base/error.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/testing/temp_directory.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet {
 namespace {

@@ -18,8 +18,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
 #include "crochet/hooks/stop_at_step_hook.h"

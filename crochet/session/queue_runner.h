@@ -42,7 +42,7 @@ struct QueueRunnerOptions {
 //       .close_op = close,
 //       .cancel_op = cancel}));
 //
-// A MonitoredSession over that graph starts the threads; crochet/monitor/coordinator.h
+// A MonitoredSession over that graph starts the threads; crochet/training/coordinator.h
 // starts them for other sessions. An error stops the session and fails the run; without a
 // coordinator, it is logged and kept in exceptions_raised().
 //

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// The threads themselves are tested in monitor, which starts them.
+// The threads themselves are tested in training, which starts them.
 class QueueRunnerTest : public testing::Test {
  protected:
   void expect_refused(QueueRunnerOptions options, const std::string& message) {

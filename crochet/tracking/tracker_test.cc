@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
 #include "crochet/testing/memory_file_system.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace digits {
 

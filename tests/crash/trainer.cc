@@ -53,7 +53,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/crochet.h"
 #include "crochet/testing/failing_file_system.h"
 #include "tests/support/sanitizers.h"

@@ -14,7 +14,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/support/step_state.h"

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/session/internal/rank_layout.h"
 #include "crochet/testing/failing_file_system.h"
 #include "tests/groups/sharded_state.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "tests/interop/interop_tensors.h"
 

@@ -6,10 +6,10 @@ cmake_minimum_required(VERSION 3.25)
 
 set(expected
     "crochet/base/upwards.h: base may not include crochet/io/file_system.h"
-    "crochet/checkpoint/layout/upwards.h: checkpoint/layout may not include crochet/checkpoint/bundle/internal/bundle_index.h"
+    "crochet/checkpoint/format/upwards.h: checkpoint/format may not include crochet/checkpoint/bundle/internal/bundle_index.h"
     "crochet/checkpoint/nowhere/unknown.cc: its folder is not in the table"
     "crochet/checkpoint/safetensors/sideways.cc: checkpoint/safetensors may not include crochet/checkpoint/bundle/internal/bundle_index.h"
-    "crochet/engines/local/sideways.cc: engines/local may not include crochet/monitor/scaffold.h"
+    "crochet/engines/local/sideways.cc: engines/local may not include crochet/training/scaffold.h"
     "crochet/engines/tensorflow/upwards.cc: engines/tensorflow may not include crochet/engines/tensorflow/builder/graph_builder.h"
     "crochet/hooks/angle_brackets.cc: hooks may not include crochet/loop/loop.h"
     "crochet/io/opens.cc: only crochet/io/internal/open_file.cc may call what it calls"

@@ -31,7 +31,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/mix_bits.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/loop/monitored_training_session.h"

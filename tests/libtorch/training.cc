@@ -11,7 +11,7 @@
 
 #include <torch/torch.h>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/crc32c.h"

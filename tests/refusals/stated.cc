@@ -5,8 +5,8 @@
 // never run. See refusals.cmake.
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/loop/loop.h"
-#include "crochet/monitor/internal/hooked_session.h"
-#include "crochet/monitor/monitored_session.h"
+#include "crochet/training/internal/hooked_session.h"
+#include "crochet/training/monitored_session.h"
 
 using namespace crochet;
 

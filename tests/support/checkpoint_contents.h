@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0 {

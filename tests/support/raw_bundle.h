@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/crc32c.h"
 #include "tests/support/encoded_table.h"

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/graph.h"
 #include "crochet/testing/scripted_session.h"

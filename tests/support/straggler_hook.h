@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "crochet/monitor/coordinator.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/training/coordinator.h"
+#include "crochet/training/session_run_hook.h"
 #include "tests/support/wait_until.h"
 
 namespace crochet::inline v0 {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "crochet/monitor/session_creator.h"
+#include "crochet/training/session_creator.h"
 
 namespace crochet {
 

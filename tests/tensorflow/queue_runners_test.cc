@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queue runners with TensorFlow's own queues (queues.meta of make_monitored_graphs.py): the cases
-// that crochet/monitor/background_threads_test.cc tests with callables, and training on a queue.
+// that crochet/training/background_threads_test.cc tests with callables, and training on a queue.
 #include <atomic>
 #include <latch>
 #include <stop_token>
@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/monitor/coordinator.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/training/coordinator.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet {

@@ -52,7 +52,6 @@ TEST_F(TensorFlowVariablesTest, SaveEveryNSteps) {
     StopState stop;
     SessionRunContext context(train, *session, std::nullopt, stop);
     EXPECT_FALSE(hook.before_run(context));
-    context.set_global_step(read_global_step(*session));
     session->run(train.fetches);
     hook.after_run(context, {});
     const auto prefix = latest_checkpoint(files_, "d");

@@ -14,11 +14,11 @@
 #include "crochet/crochet.h"
 #include "crochet/eigen.h"
 #include "crochet/fmt.h"
-#include "crochet/monitor/coordinator.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/training/coordinator.h"
 #include "failing_session.h"
 #include "tests/tensorflow/test_graphs.h"
 

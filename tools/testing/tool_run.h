@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/file/new_checkpoint_writer.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/tensor/tensor.h"
 #include "tools/json.h"
 #include "tools/tool.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "crochet/base/internal/export.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {

@@ -14,7 +14,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_choice.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {

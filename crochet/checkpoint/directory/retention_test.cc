@@ -10,7 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 
 namespace crochet {
 namespace {

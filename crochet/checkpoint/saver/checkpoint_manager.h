@@ -10,7 +10,7 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/retention.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/saver.h"
 
 namespace crochet::inline v0 {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "tests/support/attack_count.h"
 #include "tests/support/fault_life.h"
 #include "tests/support/sanitizers.h"

@@ -12,7 +12,7 @@
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_history.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_list.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/internal/joint_save.h"
 #include "crochet/checkpoint/saver/internal/publisher.h"

@@ -16,7 +16,7 @@
 #include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver_options.h"

@@ -10,9 +10,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/internal/external_bundle.h"
 #include "crochet/checkpoint/saver/internal/publisher.h"
 #include "crochet/checkpoint/saver/internal/restore_plan.h"
@@ -183,19 +183,16 @@ void Saver::log_operations_once(const internal::StateOperations& operations,
           : ""));
 }
 
-// If both attempts fail, the first error counts.
 std::shared_ptr<ExternalBundle> Saver::store(internal::StateOperations& operations,
                                              Session& session, const std::string& prefix) const {
   log_operations_once(operations, session);
-  const internal::Publisher& publisher = **publisher_;
   auto stored = store_at(operations, session, files(), prefix);
   if (!stored->failed() || fallback_dir().empty() || are_unseen(stored->error())) return stored;
-  log_error(fmt::format("saving {} failed: {}; trying the fallback directory", prefix,
-                        describe(stored->error())));
-  auto second = store_at(operations, session, files(), publisher.fallback_prefix(prefix));
+  const internal::Publisher& publisher = **publisher_;
+  auto second = store_at(operations, session, files(),
+                         publisher.fall_back(prefix, stored->error(), /*num_attempts=*/1));
   if (!second->failed()) return second;
-  log_error(fmt::format("saving {} into the fallback directory failed, too: {}", prefix,
-                        describe(second->error())));
+  publisher.log_failed_fallback(prefix, second->error());
   return stored;
 }
 

@@ -12,14 +12,14 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
@@ -452,7 +452,7 @@ TEST_F(OperationsFallbackTest, ReceivesWhatTheOperationsCannotWriteToTheOwnDirec
   EXPECT_EQ(latest_checkpoint(files_, "d"), "d/model.ckpt-1");
   EXPECT_EQ(latest_checkpoint(files_, "e"), "e/model.ckpt-2");
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/model.ckpt-1"));
-  EXPECT_TRUE(log_.contains("no room; trying the fallback directory"));
+  EXPECT_TRUE(log_.contains("no room; trying the fallback directory after 1 attempt"));
   EXPECT_TRUE(log_.contains("d/model.ckpt-2 was written as e/model.ckpt-2"));
   const auto sidecar = read_sidecar(files_, "e/model.ckpt-2");
   ASSERT_TRUE(sidecar);

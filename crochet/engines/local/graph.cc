@@ -8,12 +8,15 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/check_number.h"
-#include "crochet/copies/internal/graph_barriers.h"
-#include "crochet/copies/internal/parallel_copier.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/engines/local/internal/session.h"
 #include "crochet/tensor/internal/fmt.h"
 
 namespace crochet::inline v0::local {
+
+using internal::Node;
+using internal::VariableNode;
+
 namespace {
 
 constexpr const char* kGlobalStepName = "global_step";
@@ -23,24 +26,22 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
   std::unordered_set<size_t> seen;
   std::vector<size_t> indices;
   for (const Variable& variable : variables)
-    if (const size_t index = node_of(variable).index; seen.insert(index).second)
+    if (const size_t index = internal::node_of(variable).index; seen.insert(index).second)
       indices.push_back(index);
   return indices;
 }
 
 }  // namespace
 
-Graph::Graph() : barriers_(std::make_shared<crochet::internal::GraphBarriers>()) {
-  set_copy_threads(0);
-}
+Graph::Graph() : state_(std::make_unique<internal::GraphState>()) {}
 Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }
 
-Graph::Node& Graph::add_node(OperationOptions options, bool is_named) {
+Node& Graph::add_node(OperationOptions options, bool is_named) {
   check_not_finalized(options.name);
   if (options.name.empty()) throw InvalidArgumentError("an operation without a name");
-  if (is_named && nodes_by_name_.contains(options.name))
+  if (is_named && state_->nodes_by_name.contains(options.name))
     throw AlreadyExistsError(
         fmt::format("the graph already has an operation \"{}\"", options.name));
   check_outputs(options);
@@ -50,21 +51,21 @@ Graph::Node& Graph::add_node(OperationOptions options, bool is_named) {
   node->graph = this;
   node->name = options.name;
   node->num_outputs = options.num_outputs;
-  node->index = nodes_.size();
+  node->index = state_->nodes.size();
   node->call = {.kernel = std::move(options.kernel),
-                .first_slot = num_slots_,
+                .first_slot = state_->num_slots,
                 .checks_inputs = !options.input_specs.empty() &&
                                  (!options.kernel_checks_inputs || options.changes_state()),
                 .changes_state = options.changes_state()};
   for (const Output& input : options.inputs)
-    node->input_slots.push_back(node_of(input).slot(input.index()));
+    node->input_slots.push_back(internal::node_of(input).slot(input.index()));
   node->updates = unique_indices(options.updates);
   node->replaces = unique_indices(options.replaces);
   node->options = std::move(options);
-  num_slots_ += static_cast<size_t>(node->num_outputs);
-  if (is_named) nodes_by_name_.emplace(node->name, node.get());
-  nodes_.push_back(std::move(node));
-  return *nodes_.back();
+  state_->num_slots += static_cast<size_t>(node->num_outputs);
+  if (is_named) state_->nodes_by_name.emplace(node->name, node.get());
+  state_->nodes.push_back(std::move(node));
+  return *state_->nodes.back();
 }
 
 void Graph::check_outputs(const OperationOptions& options) const {
@@ -86,7 +87,7 @@ void Graph::check_inputs(const OperationOptions& options) const {
     if (!input.has_value())
       throw InvalidArgumentError(fmt::format("operation \"{}\": its input {} has no value",
                                              options.name, to_string(input)));
-    const TensorSpec* const found = node_of(input).output_spec(input.index());
+    const TensorSpec* const found = internal::node_of(input).output_spec(input.index());
     if (found == nullptr || options.input_specs.empty()) continue;
     if (!options.input_specs[i].agrees_with(*found))
       throw InvalidArgumentError(fmt::format("operation \"{}\": input {}, {}, is {}, expected {}",
@@ -99,7 +100,7 @@ void Graph::check_variables(const OperationOptions& options) const {
   for (const std::vector<Variable>* const variables :
        {&options.reads, &options.updates, &options.replaces})
     for (const Variable& variable : *variables)
-      if (!variable || variable.info()->graph != this || !node_of(variable).is_owned())
+      if (!variable || variable.info()->graph != this || !internal::node_of(variable).is_owned())
         throw InvalidArgumentError(
             fmt::format("operation \"{}\": \"{}\" is not a variable that this graph owns",
                         options.name, variable ? variable.name() : "(none)"));
@@ -110,12 +111,12 @@ void Graph::check_variables(const OperationOptions& options) const {
                       variable.name(), variable.dtype()));
 }
 
-const TensorSpec* Graph::Node::output_spec(int output) const {
+const TensorSpec* internal::Node::output_spec(int output) const {
   return options.output_specs.empty() ? nullptr
                                       : &options.output_specs[static_cast<size_t>(output)];
 }
 
-void Graph::Node::check_inputs(std::span<const Tensor> values) const {
+void internal::Node::check_inputs(std::span<const Tensor> values) const {
   const std::vector<TensorSpec>& specs = options.input_specs;
   for (size_t i = 0; i < specs.size(); ++i)
     if (!specs[i].admits(values[input_slots[i]]))
@@ -147,7 +148,7 @@ OperationOptions Graph::passing_on(std::string name, const OpInput& value) {
   if (value.use() == OpInput::Use::kRead) {
     operation.output_specs = {TensorSpec::of(value.variable().dtype(), value.variable().shape())};
   } else if (const TensorSpec* const spec =
-                 node_of(value.output()).output_spec(value.output().index())) {
+                 internal::node_of(value.output()).output_spec(value.output().index())) {
     operation.output_specs = {*spec};
   }
   return operation;
@@ -165,12 +166,12 @@ Output Graph::value(std::string name, std::function<Tensor()> compute, std::vect
       {.name = std::move(name), .num_outputs = 1, .after = std::move(after), .kernel = kernel})[0];
 }
 
-const Graph::VariableNode* Graph::find_variable(std::string_view name) const {
-  const auto found = variables_by_name_.find(name);
-  return found == variables_by_name_.end() ? nullptr : found->second;
+const VariableNode* Graph::find_variable(std::string_view name) const {
+  const auto found = state_->variables_by_name.find(name);
+  return found == state_->variables_by_name.end() ? nullptr : found->second;
 }
 
-Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape shape) {
+VariableNode& Graph::add_variable(std::string name, DType dtype, Shape shape) {
   check_not_finalized(name);
   if (name.empty()) throw InvalidArgumentError("a variable without a name");
   if (find_variable(name) != nullptr)
@@ -182,10 +183,10 @@ Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape sh
   variable->name = std::move(name);
   variable->dtype = dtype;
   variable->shape = std::move(shape);
-  variable->index = variables_.size();
-  variables_.push_back(std::move(variable));
-  variables_by_name_.emplace(variables_.back()->name, variables_.back().get());
-  return *variables_.back();
+  variable->index = state_->variables.size();
+  state_->variables.push_back(std::move(variable));
+  state_->variables_by_name.emplace(state_->variables.back()->name, state_->variables.back().get());
+  return *state_->variables.back();
 }
 
 OwnedVariable Graph::variable(std::string name, Tensor initial) {
@@ -212,8 +213,13 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
 
 void Graph::set_copy_threads(int num_threads) {
   crochet::internal::check_at_least("set_copy_threads: num_threads", num_threads, 0);
-  copier_ = crochet::internal::make_shared_copier(num_threads);
+  state_->copier = crochet::internal::make_shared_copier(num_threads);
 }
+
+void Graph::set_background_copies(bool on) { state_->background_copies = on; }
+bool Graph::background_copies() const { return state_->background_copies; }
+void Graph::set_checks_snapshots(bool on) { state_->checks_snapshots = on; }
+bool Graph::checks_snapshots() const { return state_->checks_snapshots; }
 
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {
   check_not_finalized(name);
@@ -267,13 +273,13 @@ std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
 }
 
 const OperationInfo* Graph::find_operation(std::string_view name) const {
-  const auto found = nodes_by_name_.find(name);
-  return found == nodes_by_name_.end() ? nullptr : found->second;
+  const auto found = state_->nodes_by_name.find(name);
+  return found == state_->nodes_by_name.end() ? nullptr : found->second;
 }
 
 std::vector<std::string> Graph::operation_names() const {
   std::vector<std::string> names;
-  for (const auto& node : nodes_)
+  for (const auto& node : state_->nodes)
     if (find_operation(node->name) == node.get()) names.push_back(node->name);
   return names;
 }
@@ -292,7 +298,7 @@ Shape Graph::present_shape(const Variable& variable) const {
 
 std::vector<Variable> Graph::variables() const {
   std::vector<Variable> variables;
-  for (const auto& node : variables_) variables.emplace_back(node.get());
+  for (const auto& node : state_->variables) variables.emplace_back(node.get());
   return variables;
 }
 

@@ -4,27 +4,24 @@
 
 #include <concepts>
 #include <functional>
-#include <map>
 #include <memory>
-#include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "crochet/base/internal/export.h"
-#include "crochet/base/internal/process_bound.h"
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/engines/local/internal/typed_operation.h"
 #include "crochet/engines/local/operation_options.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::inline v0::internal {
-class GraphBarriers;
-class ParallelCopier;
-}  // namespace crochet::inline v0::internal
-
 namespace crochet::inline v0::local {
+
+namespace internal {
+struct GraphState;
+struct Node;
+struct VariableNode;
+}  // namespace internal
 
 // A graph of C++ callables: the built-in default engine. All computation is
 // in the callables.
@@ -137,8 +134,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // and operations that change borrowed arrays wait for it. Requires:
   // nothing else changes them. Arrays with a WriteBarrier are guarded by it instead, and operations
   // do not wait for them.
-  void set_background_copies(bool on) { background_copies_ = on; }
-  bool background_copies() const { return background_copies_; }
+  void set_background_copies(bool on);
+  bool background_copies() const;
   // Sets how many threads copy arrays and variables for snapshots, including the calling one; 0,
   // the default: one per core, at most 4. Applies to sessions that are created later. Throws:
   // InvalidArgumentError for a negative number.
@@ -147,8 +144,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // between two steps, to detect arrays that were changed while they were copied, and savers take
   // nothing as unchanged without comparing its elements. For debugging:
   // each snapshot computes a checksum of the state. Applies to snapshots that are taken later.
-  void set_checks_snapshots(bool on) { checks_snapshots_ = on; }
-  bool checks_snapshots() const { return checks_snapshots_; }
+  void set_checks_snapshots(bool on);
+  bool checks_snapshots() const;
 
   // Throws: InvalidArgumentError for a target other than "", and for any settings.
   std::unique_ptr<Session> new_session(const std::string& target = {},
@@ -166,76 +163,21 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   Operation add_global_step_increment(int64_t increment,
                                       std::vector<Output> control_inputs) override;
 
-  // The operations that sessions run, in the order in which they were added. The values of a run
-  // are in one array, in which each output has a slot.
-  struct Node : OperationInfo {
-    // The fields that every call needs, in one cache line.
-    struct alignas(64) Call {
-      Kernel kernel;
-      size_t first_slot = 0;  // Of the outputs.
-      bool checks_inputs = false;
-      bool changes_state = false;
-    };
-
-    Call call;
-    size_t index = 0;
-    OperationOptions options;  // Without the kernel.
-    bool is_placeholder = false;
-    std::vector<size_t> input_slots;  // By input.
-    std::vector<size_t> updates;      // Variables, by their index.
-    std::vector<size_t> replaces;
-
-    size_t slot(int output) const { return call.first_slot + static_cast<size_t>(output); }
-    // The spec of the output; null if nothing is known.
-    const TensorSpec* output_spec(int output) const;
-    // Throws: InvalidArgumentError if a value does not match the spec of its input.
-    void check_inputs(std::span<const Tensor> values) const;
-  };
-  struct VariableNode : VariableInfo {
-    size_t index = 0;
-    Tensor initial;       // Set if owned.
-    Output value;         // Set if owned: the operation that reads it, which has no name.
-    BorrowedArray array;  // Set if borrowed.
-
-    bool is_owned() const { return initial.is_set(); }
-  };
-  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
-  const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
-  size_t num_slots() const { return num_slots_; }
-  // For sessions and the objects of this graph: the barriers of arrays, and the threads that copy.
-  crochet::internal::GraphBarriers& barriers() const { return *barriers_; }
-  using Copier = crochet::internal::PerProcess<crochet::internal::ParallelCopier>;
-  const std::shared_ptr<Copier>& copier() const { return copier_; }
-
  private:
+  friend struct internal::GraphState;
+
   void check_outputs(const OperationOptions& options) const;
   void check_inputs(const OperationOptions& options) const;
   void check_variables(const OperationOptions& options) const;
-  Node& add_node(OperationOptions options, bool is_named = true);
+  internal::Node& add_node(OperationOptions options, bool is_named = true);
   // An operation that gives the value.
   OperationOptions passing_on(std::string name, const OpInput& value);
-  const VariableNode* find_variable(std::string_view name) const;
-  VariableNode& add_variable(std::string name, DType dtype, Shape shape);
+  const internal::VariableNode* find_variable(std::string_view name) const;
+  internal::VariableNode& add_variable(std::string name, DType dtype, Shape shape);
 
-  std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::string, Node*, std::less<>> nodes_by_name_;
-  std::vector<std::unique_ptr<VariableNode>> variables_;
-  std::unordered_map<std::string_view, const VariableNode*> variables_by_name_;
-  size_t num_slots_ = 0;
+  const std::unique_ptr<internal::GraphState> state_;
   Output global_step_;
   OwnedVariable global_step_variable_;
-  const std::shared_ptr<crochet::internal::GraphBarriers> barriers_;
-  std::shared_ptr<Copier> copier_;
-  bool background_copies_ = false;
-  bool checks_snapshots_ = false;
 };
-
-// The node of an output or variable of a local graph.
-inline const Graph::Node& node_of(const Output& output) {
-  return static_cast<const Graph::Node&>(*output.operation());
-}
-inline const Graph::VariableNode& node_of(const Variable& variable) {
-  return static_cast<const Graph::VariableNode&>(*variable.info());
-}
 
 }  // namespace crochet::inline v0::local

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/engines/local/operation_options.h"
 
 namespace crochet::inline v0::local {
@@ -15,8 +15,8 @@ void check_index(size_t index, size_t number, const char* what) {
         fmt::format("the operation has {} {}, none of index {}", number, what, index));
 }
 
-const Graph::Node& graph_node(const OperationInfo& operation) {
-  return static_cast<const Graph::Node&>(operation);
+const internal::Node& graph_node(const OperationInfo& operation) {
+  return static_cast<const internal::Node&>(operation);
 }
 
 }  // namespace
@@ -35,11 +35,11 @@ void KernelContext::set_output(size_t index, Tensor value) {
 void KernelContext::check_inputs() const { graph_node(operation_).check_inputs(values_); }
 
 Tensor& KernelContext::variable(const Variable& variable) {
-  return variables_[node_of(variable).index].value();
+  return variables_[internal::node_of(variable).index].value();
 }
 
 Tensor& KernelContext::next(const Variable& variable) {
-  return variables_[node_of(variable).index].next();
+  return variables_[internal::node_of(variable).index].next();
 }
 
 }  // namespace crochet::inline v0::local

@@ -16,6 +16,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/copies/borrowed_array.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/no_threads.h"
 #include "tests/support/sanitizers.h"
@@ -154,7 +155,7 @@ TEST_F(WriteBarrierTest, TransposesMatrices) {
                      MemoryOrder::kColumnMajor};
   });
   Tensor expected(DType::kInt64, {kRows, kColumns});
-  copy_out(graph_.variable_nodes()[1]->array.view(), expected.mutable_bytes());
+  copy_out(internal::GraphState::of(graph_).variables[1]->array.view(), expected.mutable_bytes());
   const Snapshot before = snapshot();
   write(matrix, 0);
   gate_.open();

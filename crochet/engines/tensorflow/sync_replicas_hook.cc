@@ -15,7 +15,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/tensorflow/session.h"
-#include "crochet/monitor/coordinator.h"
+#include "crochet/training/coordinator.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

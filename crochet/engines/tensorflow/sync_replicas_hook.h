@@ -7,7 +7,7 @@
 
 #include "crochet/base/internal/export.h"
 #include "crochet/base/internal/no_options.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0::tensorflow {
 

@@ -9,9 +9,9 @@
 
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/hooks/metric_source.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/session/session.h"
 #include "crochet/tensor/tensor.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0::internal {
 

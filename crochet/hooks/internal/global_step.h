@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0::internal {
 

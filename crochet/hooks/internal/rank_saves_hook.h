@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "crochet/base/internal/export.h"
-#include "crochet/monitor/scaffold.h"
-#include "crochet/monitor/session_run_hook.h"
 #include "crochet/ranks/internal/run_agreement.h"
+#include "crochet/training/scaffold.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0::internal {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/directory_lock.h"

@@ -8,8 +8,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"

@@ -16,7 +16,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/copies/internal/announced_copies.h"
-#include "crochet/copies/internal/graph_barriers.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/libtorch/internal/error_message.h"
 #include "crochet/libtorch/internal/tensor_memory.h"
 
@@ -115,7 +115,7 @@ CapturedState DeviceCopies::begin(const at::Tensor& tensor, const std::string& n
     state.copies.push_back(failed_copy(tensor, name, error));
     return state;
   }
-  graph_.barriers().add({barrier_, &barrier_->guard()});
+  local::internal::GraphState::of(graph_).barriers.add({barrier_, &barrier_->guard()});
   return state;
 }
 
@@ -138,6 +138,6 @@ std::shared_ptr<PendingCopies> DeviceCopies::queue(const at::Tensor& tensor,
                                                     : DeviceBarrier::Recorded::kAlone);
 }
 
-void DeviceCopies::drain() { graph_.barriers().drain(); }
+void DeviceCopies::drain() { local::internal::GraphState::of(graph_).barriers.drain(); }
 
 }  // namespace crochet::inline v0::libtorch::internal

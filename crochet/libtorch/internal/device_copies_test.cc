@@ -23,10 +23,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_bound.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/copies/internal/graph_barriers.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/copies/internal/guard.h"
-#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/track.h"
@@ -143,7 +142,8 @@ class DeviceTraining {
         net->set_gradients(static_cast<float>(step.number()));
         update();
       }
-      of_loop.graph->barriers().drain();  // Copies of the next step may be late, but not these.
+      local::internal::GraphState::of(*of_loop.graph)
+          .barriers.drain();  // Copies of the next step may be late, but not these.
       if (order == Order::kPoolFirst) {
         // The next save begins before this is executed.
         FakeDevice::set_order(order);
@@ -386,7 +386,7 @@ TEST_F(OneDeviceCopyTest, IsMadeBeforeTheGraphIsClosed) {
     wait_until("a query", [] { return FakeDevice::num_queries() > 1; });
     FakeDevice::finish();
   });
-  graph.barriers().close();
+  local::internal::GraphState::of(graph).barriers.close();
   EXPECT_EQ(values(state), std::vector<float>(3, 7));
 }
 
@@ -475,7 +475,7 @@ TEST_F(OneDeviceCopyTest, IsNotForTensorsThatNeedMoreThanACopy) {
 TEST_F(OneDeviceCopyTest, GuardsNothingOnceItIsMade) {
   CapturedState state = begin();
   wait(state);
-  graph.barriers().settle();
+  local::internal::GraphState::of(graph).barriers.settle();
   const int64_t num_blocks = FakeDevice::num_blocks();
   tensor.add_(1);
   EXPECT_EQ(FakeDevice::num_blocks(), num_blocks);
@@ -492,9 +492,10 @@ class EndedGuard final : public internal::Guard {
 TEST_F(OneDeviceCopyTest, IsGuardedThoughAnotherGuardOfTheGraphHasEnded) {
   FakeDevice::set_order(Order::kPoolLate);
   CapturedState state = begin();
-  graph.barriers().add(std::make_shared<internal::PerProcess<internal::Guard>>(
-      [] { return std::make_unique<EndedGuard>(); }));
-  graph.barriers().settle();
+  local::internal::GraphState::of(graph).barriers.add(
+      std::make_shared<internal::PerProcess<internal::Guard>>(
+          [] { return std::make_unique<EndedGuard>(); }));
+  local::internal::GraphState::of(graph).barriers.settle();
   tensor.add_(1);
   FakeDevice::finish();
   wait(state);

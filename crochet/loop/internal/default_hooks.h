@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "crochet/loop/internal/training_run.h"
-#include "crochet/monitor/scaffold.h"
-#include "crochet/monitor/session_run_hook.h"
+#include "crochet/training/scaffold.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0::internal {
 

@@ -9,10 +9,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/internal/metric_lines.h"

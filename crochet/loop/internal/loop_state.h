@@ -19,9 +19,9 @@
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
 #include "crochet/loop/step.h"
-#include "crochet/monitor/monitored_session.h"
-#include "crochet/monitor/scaffold.h"
 #include "crochet/tracking/tracker.h"
+#include "crochet/training/monitored_session.h"
+#include "crochet/training/scaffold.h"
 
 namespace crochet::inline v0 {
 struct AverageOptions;

@@ -11,8 +11,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/file_system.h"
 

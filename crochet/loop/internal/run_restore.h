@@ -12,9 +12,9 @@
 #include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/loop/loop_options.h"
-#include "crochet/monitor/session_creator.h"
 #include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/session.h"
+#include "crochet/training/session_creator.h"
 
 namespace crochet::inline v0::internal {
 

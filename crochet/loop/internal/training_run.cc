@@ -73,8 +73,8 @@ class RunSessionCreator final : public SessionCreator {
 };
 
 // What the ranks of a group must have in common.
-std::vector<internal::Fact> facts_of(const TrainingRun& run) {
-  std::vector<internal::Fact> facts = {{"the checkpoints' directory", run.checkpoint.dir},
+internal::Fingerprint fingerprint_of(const TrainingRun& run) {
+  internal::Fingerprint fingerprint = {{"the checkpoints' directory", run.checkpoint.dir},
                                        {"the checkpoints' basename", run.checkpoint.basename.str()},
                                        {"max_recoveries", fmt::format("{}", run.max_recoveries)}};
   const auto ranks = internal::RankLayout::find(run.graph);
@@ -88,7 +88,7 @@ std::vector<internal::Fact> facts_of(const TrainingRun& run) {
   };
   for (const Variable& variable : run.graph.variables()) {
     const auto* const part = ranks ? ranks->slice_of(variable.name()) : nullptr;
-    facts.emplace_back(
+    fingerprint.emplace_back(
         fmt::format("{} \"{}\"", part != nullptr ? "sharded" : "variable",
                     common_name(variable.name())),
         fmt::format("{} {}", dtype_name(variable.dtype()),
@@ -96,8 +96,8 @@ std::vector<internal::Fact> facts_of(const TrainingRun& run) {
   }
   for (const RegisteredSaveable& saveable : run.graph.saveables())
     if (!saveable.optional)
-      facts.emplace_back(fmt::format("object \"{}\"", common_name(saveable.name)), "tracked");
-  return facts;
+      fingerprint.emplace_back(fmt::format("object \"{}\"", common_name(saveable.name)), "tracked");
+  return fingerprint;
 }
 
 // A Loop has the saver's options in `checkpoint`.
@@ -172,7 +172,7 @@ internal::StartedRun::StartedRun(TrainingRun run)
   check_rank_options(run_, *scaffold_);
   RunAgreement& agreement = *run_.agreement;
   attached_.emplace(run_.graph, run_.agreement);
-  agreement.check_same([this] { return facts_of(run_); });
+  agreement.check_same([this] { return fingerprint_of(run_); });
   check_shards(run_.graph, agreement);
   hooks_ = wire_default_hooks(run_, scaffold_);
 

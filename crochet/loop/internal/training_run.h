@@ -11,9 +11,9 @@
 #include "crochet/loop/internal/run_restore.h"
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
-#include "crochet/monitor/monitored_session.h"
-#include "crochet/monitor/scaffold.h"
 #include "crochet/ranks/internal/run_agreement.h"
+#include "crochet/training/monitored_session.h"
+#include "crochet/training/scaffold.h"
 
 namespace crochet::inline v0::internal {
 

@@ -27,20 +27,20 @@ constexpr int64_t kReports = std::numeric_limits<int64_t>::max();
 constexpr char kChosen = 'c';
 constexpr char kRecovers = 'r';
 
-std::string encode(const std::vector<Fact>& facts) {
+std::string encode(const Fingerprint& fingerprint) {
   MessageWriter writer;
-  for (const auto& [what, value] : facts) writer.text(what).text(value);
+  for (const auto& [what, value] : fingerprint) writer.text(what).text(value);
   return writer.take();
 }
 
-std::map<std::string, std::string> decode_facts(std::string_view bytes) {
+std::map<std::string, std::string> decoded_fingerprint(std::string_view bytes) {
   MessageReader reader(bytes);
-  std::map<std::string, std::string> facts;
+  std::map<std::string, std::string> fingerprint;
   while (!reader.rest().empty()) {
     std::string what(reader.text());
-    facts.emplace(std::move(what), reader.text());
+    fingerprint.emplace(std::move(what), reader.text());
   }
-  return facts;
+  return fingerprint;
 }
 
 // "w is float32 [2,4], expected float32 [2,3]".
@@ -119,16 +119,16 @@ GroupAgreement::GroupAgreement(std::shared_ptr<Group> group, int64_t agree_every
 
 GroupAgreement::~GroupAgreement() = default;
 
-void GroupAgreement::check_same(const std::function<std::vector<Fact>()>& facts) {
-  std::vector<Fact> all = facts();
+void GroupAgreement::check_same(const std::function<Fingerprint()>& fingerprint) {
+  Fingerprint all = fingerprint();
   all.emplace_back("ranks.agree_every_n_steps", fmt::format("{}", agree_every_n_steps_));
   const std::string own = encode(all);
   const auto hash = static_cast<int64_t>(message_hash(own));
   if (group_.all_distinct(MessageWriter().number(hash).take(), timeout_secs_).size() == 1) return;
   const auto distinct = group_.all_distinct(own, timeout_secs_);
-  const auto expected = decode_facts(distinct.front().bytes);
+  const auto expected = decoded_fingerprint(distinct.front().bytes);
   for (const auto& [rank, bytes] : distinct)
-    if (const std::vector<std::string> found = differences(decode_facts(bytes), expected);
+    if (const std::vector<std::string> found = differences(decoded_fingerprint(bytes), expected);
         !found.empty())
       throw InvalidArgumentError(
           fmt::format("rank {} of {} differs from rank 0: {}", rank, group_.size(), listed(found)));

@@ -34,7 +34,7 @@ class GroupAgreement final : public RunAgreement {
                  std::shared_ptr<const RankLayout> layout);
   ~GroupAgreement() override;
 
-  void check_same(const std::function<std::vector<Fact>()>& facts) override;
+  void check_same(const std::function<Fingerprint()>& fingerprint) override;
   std::vector<std::string> gather(const std::string& own) override;
   std::string share(const std::string& of_chief) override;
   std::optional<std::string> first_of(const std::string& own) override;

@@ -64,11 +64,11 @@ TEST_F(GroupAgreementTest, LetsAllRecoverIfTheChiefMust) {
 
 TEST_F(GroupAgreementTest, NamesTheFirstRankThatDiffers) {
   run([](RunAgreement& agreement, int rank) {
-    agreement.check_same([] { return std::vector<internal::Fact>{{"w", "float32 [2]"}}; });
-    const auto facts = [rank] {
-      return std::vector<internal::Fact>{{"w", rank == 1 ? "int64 [2]" : "float32 [2]"}};
+    agreement.check_same([] { return internal::Fingerprint{{"w", "float32 [2]"}}; });
+    const auto fingerprint = [rank] {
+      return internal::Fingerprint{{"w", rank == 1 ? "int64 [2]" : "float32 [2]"}};
     };
-    EXPECT_THAT([&] { agreement.check_same(facts); },
+    EXPECT_THAT([&] { agreement.check_same(fingerprint); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(
                     "rank 1 of 3 differs from rank 0: w is int64 [2], expected float32 [2]")));
   });

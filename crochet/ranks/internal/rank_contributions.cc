@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/failed_part.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/internal/nested_names.h"

@@ -14,7 +14,7 @@ class Alone final : public RunAgreement {
  public:
   explicit Alone(std::shared_ptr<Group> group = nullptr) : RunAgreement(std::move(group)) {}
 
-  void check_same(const std::function<std::vector<Fact>()>&) override {}
+  void check_same(const std::function<Fingerprint()>&) override {}
   std::vector<std::string> gather(const std::string& own) override { return {own}; }
   std::string share(const std::string& of_chief) override { return of_chief; }
   std::optional<std::string> first_of(const std::string& own) override {

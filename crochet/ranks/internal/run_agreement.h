@@ -23,8 +23,8 @@
 
 namespace crochet::inline v0::internal {
 
-// Something that all ranks must have in common: what it is, and its value.
-using Fact = std::pair<std::string, std::string>;
+// What all ranks must have in common: names and values.
+using Fingerprint = std::vector<std::pair<std::string, std::string>>;
 
 // What the ranks of a run agree on: the checkpoint from which they start, whether they stop or save
 // after a step, what each contributes to a checkpoint, and the end. A program that runs alone
@@ -45,8 +45,9 @@ class CROCHET_EXPORT RunAgreement {
   // Null if the program was given none.
   const std::shared_ptr<Group>& group() const { return group_; }
 
-  // Compares facts of all ranks. Throws: InvalidArgumentError that names a rank and what differs.
-  virtual void check_same(const std::function<std::vector<Fact>()>& facts) = 0;
+  // Compares the fingerprints of all ranks. Throws: InvalidArgumentError that names a rank and what
+  // differs.
+  virtual void check_same(const std::function<Fingerprint()>& fingerprint) = 0;
   // The texts of all ranks, by rank, in the chief; nothing in the others.
   virtual std::vector<std::string> gather(const std::string& own) = 0;
   // The text of the chief, in every rank.

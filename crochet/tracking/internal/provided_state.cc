@@ -12,8 +12,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/copies/internal/checked_copies.h"
-#include "crochet/copies/internal/graph_barriers.h"
-#include "crochet/copies/internal/parallel_copier.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/session/internal/nested_names.h"
 #include "crochet/tensor/internal/fmt.h"
 #include "crochet/tracking/epochs.h"
@@ -467,9 +466,10 @@ CapturedState ProvidedState::copy(CopyTime when) const {
   }
   for (const auto& [name, columns] : visitor.all_columns()) add_copies(name, columns, memory, add);
   exchange_memory(memory.take());
-  (*graph_.copier())->copy(copies);
+  auto& graph = local::internal::GraphState::of(graph_);
+  (*graph.copier)->copy(copies);
   const bool is_checked = checks && !guarded.empty();
-  for (auto& pending : graph_.barriers().guard(std::move(guarded), graph_.copier())) {
+  for (auto& pending : graph.barriers.guard(std::move(guarded), graph.copier)) {
     if (checks) checks->wait_for(pending);
     state.copies.push_back(std::move(pending));
   }
@@ -499,7 +499,7 @@ std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored,
 }
 
 void ProvidedState::restore_parts(const StoredParts& stored, PartValues& values) {
-  graph_.barriers().drain();
+  local::internal::GraphState::of(graph_).barriers.drain();
   num_unread_ = 1;  // Until the structure is complete.
   RestoringVisitor visitor(name_, stored, values, num_unread_);
   Tracker here(&graph_, &visitor, "", 0);

@@ -16,8 +16,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/feed_fn_hook.h"
@@ -27,10 +27,10 @@
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/monitored_training_session.h"
-#include "crochet/monitor/coordinator.h"
-#include "crochet/monitor/monitored_session.h"
 #include "crochet/session/graph.h"
 #include "crochet/testing/fake_clock.h"
+#include "crochet/training/coordinator.h"
+#include "crochet/training/monitored_session.h"
 #ifdef WITH_TENSORFLOW
 #include "crochet/engines/tensorflow/graph.h"
 #endif

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/hooks/stop_at_step_hook.h"

@@ -10,8 +10,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/string_coding.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/strings_input.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/strings_input.h"
 
 namespace crochet::inline v0::internal {
 namespace {

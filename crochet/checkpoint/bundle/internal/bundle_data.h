@@ -6,7 +6,7 @@
 #include <string>
 
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
-#include "crochet/checkpoint/layout/internal/tensor_source.h"
+#include "crochet/checkpoint/format/internal/tensor_source.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/proto_fields.h"
 #include "crochet/checkpoint/bundle/internal/string_coding.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 

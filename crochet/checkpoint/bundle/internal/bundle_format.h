@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 
 namespace crochet::inline v0::internal {
 

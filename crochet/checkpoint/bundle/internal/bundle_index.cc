@@ -11,8 +11,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/table_reader.h"
-#include "crochet/checkpoint/layout/internal/file_kind.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_kind.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/internal/untrusted_file.h"
 
 namespace crochet::inline v0::internal {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
-#include "crochet/checkpoint/layout/internal/stored_tensors.h"
+#include "crochet/checkpoint/format/internal/stored_tensors.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

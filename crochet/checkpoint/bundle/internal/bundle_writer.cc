@@ -8,9 +8,9 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "crochet/checkpoint/bundle/internal/table_writer.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/slice_key.h"
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/slice_key.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/io/internal/crc32c.h"
 #include "crochet/tensor/internal/fmt.h"
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle/internal/data_file.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/internal/added_tensors.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/staged_files.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
+#include "crochet/checkpoint/format/internal/added_tensors.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/staged_files.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"

@@ -15,11 +15,11 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "crochet/checkpoint/bundle/internal/bundle_index.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/io/internal/crc32c.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"

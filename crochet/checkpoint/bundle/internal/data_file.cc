@@ -7,7 +7,7 @@
 #include <string>
 
 #include "crochet/checkpoint/bundle/internal/string_coding.h"
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/io/internal/crc32c.h"
 
 namespace crochet::inline v0::internal {

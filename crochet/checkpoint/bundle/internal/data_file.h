@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 

@@ -14,7 +14,7 @@
 #include <leveldb/table_builder.h>
 
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/decoded_table.h"
 #include "tests/support/encoded_table.h"

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

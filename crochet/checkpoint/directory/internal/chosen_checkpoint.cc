@@ -10,8 +10,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/listed.h"
-#include "crochet/checkpoint/layout/internal/file_kind.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_kind.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

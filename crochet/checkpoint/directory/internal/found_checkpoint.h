@@ -9,7 +9,7 @@
 
 #include "crochet/base/internal/export.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

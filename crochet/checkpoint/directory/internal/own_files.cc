@@ -6,7 +6,7 @@
 #include <string>
 
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
 #include "crochet/checkpoint/directory/internal/listing.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

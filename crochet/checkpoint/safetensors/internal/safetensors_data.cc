@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/internal/strings_input.h"
+#include "crochet/checkpoint/format/internal/strings_input.h"
 #include "crochet/checkpoint/safetensors/internal/packed_elements.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_types.h"
 

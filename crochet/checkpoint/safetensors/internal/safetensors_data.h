@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "crochet/checkpoint/layout/internal/tensor_source.h"
+#include "crochet/checkpoint/format/internal/tensor_source.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_index.h"
 
 namespace crochet::inline v0::internal {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_notes.h"
 #include "crochet/tensor/internal/fmt.h"
 #include "crochet/tensor/tensor_slice.h"

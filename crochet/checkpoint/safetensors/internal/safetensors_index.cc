@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/internal/file_kind.h"
-#include "crochet/checkpoint/layout/internal/slice_key.h"
+#include "crochet/checkpoint/format/internal/file_kind.h"
+#include "crochet/checkpoint/format/internal/slice_key.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_start.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/crc32c.h"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/checkpoint/layout/internal/open_files.h"
-#include "crochet/checkpoint/layout/internal/stored_tensors.h"
-#include "crochet/checkpoint/layout/unreadable_value.h"
+#include "crochet/checkpoint/format/internal/open_files.h"
+#include "crochet/checkpoint/format/internal/stored_tensors.h"
+#include "crochet/checkpoint/format/unreadable_value.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_notes.h"
 #include "crochet/io/file_system.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/internal/file_kind.h"
+#include "crochet/checkpoint/format/internal/file_kind.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 
 namespace crochet::inline v0::internal {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/checkpoint/safetensors/internal/packed_elements.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_format.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_index.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "crochet/base/internal/export.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/internal/added_tensors.h"
-#include "crochet/checkpoint/layout/internal/staged_files.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
+#include "crochet/checkpoint/format/internal/added_tensors.h"
+#include "crochet/checkpoint/format/internal/staged_files.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_index.h"
 #include "crochet/io/internal/crc32c.h"
 #include "crochet/tensor/internal/fmt.h"

@@ -12,7 +12,7 @@
 #include "crochet/checkpoint/bundle/internal/bundle_index.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/untrusted_file.h"

@@ -11,7 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_owner.h"
-#include "crochet/checkpoint/layout/internal/staged_files.h"
+#include "crochet/checkpoint/format/internal/staged_files.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/session.h"
 

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/log_lazily.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/untrusted_file.h"
 

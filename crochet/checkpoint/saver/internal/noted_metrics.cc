@@ -9,8 +9,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
 
 namespace crochet::inline v0::internal {
 namespace {

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/file/internal/checkpoint_contents.h"
-#include "crochet/checkpoint/file/internal/checkpoint_pass.h"
+#include "crochet/checkpoint/any_format/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/any_format/internal/checkpoint_pass.h"
 #include "crochet/session/internal/nested_names.h"
 #include "crochet/tensor/internal/convert.h"
 

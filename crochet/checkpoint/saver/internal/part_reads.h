@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/tensor/tensor_slice.h"
 

@@ -13,19 +13,19 @@
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/index_file.h"
+#include "crochet/checkpoint/any_format/internal/storable_state.h"
+#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/disk_space.h"
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/index_file.h"
-#include "crochet/checkpoint/file/internal/storable_state.h"
-#include "crochet/checkpoint/file/new_checkpoint_writer.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/slice_key.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/slice_key.h"
 #include "crochet/checkpoint/saver/internal/external_bundle.h"
 #include "crochet/checkpoint/saver/internal/failed_part.h"
 #include "crochet/checkpoint/saver/internal/joint_save.h"
@@ -257,8 +257,17 @@ void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempt
     }
     if (source.is_lost()) throw SaveFailed{error, SaveFault::kThisSave};
   } while (attempts.repeats_after(error));
-  if (!can_fall_back(source, promise.ticket())) throw SaveFailed{error, SaveFault::kPlace};
-  save_in_fallback(source, promise, error);
+  const SaveTicket& ticket = promise.ticket();
+  if (!can_fall_back(source, ticket)) throw SaveFailed{error, SaveFault::kPlace};
+  const std::string there = fall_back(ticket.prefix(), error, ticket.num_attempts());
+  try {
+    write_to_fallback(source, promise, there);
+  } catch (const SaveFailed&) {
+    throw;
+  } catch (...) {
+    log_failed_fallback(ticket.prefix(), std::current_exception());
+    throw SaveFailed{error, SaveFault::kPlace};
+  }
 }
 
 void Publisher::attempt(const SaveSource& source, SavePromise& promise, SpaceCheck check,
@@ -267,7 +276,7 @@ void Publisher::attempt(const SaveSource& source, SavePromise& promise, SpaceChe
   if (!source.part_prefix().empty()) return write_part(source, promise, check);
   if (is_stored_in_fallback(source, ticket)) {
     if (ticket.num_attempts() == 0) promise.begin_attempt();  // The attempt in its own directory.
-    return write_to_fallback(source, promise);
+    return write_to_fallback(source, promise, source.external()->final_prefix());
   }
   std::unique_lock writing(writing_);
   promise.begin_attempt();
@@ -289,33 +298,28 @@ void Publisher::prepare_record(const std::string& save_path) {
   has_used_fallback_ = true;  // Perhaps by an earlier process.
 }
 
-void Publisher::save_in_fallback(const SaveSource& source, SavePromise& promise,
-                                 const std::exception_ptr& error) {
-  const SaveTicket& ticket = promise.ticket();
+std::string Publisher::fall_back(const std::string& prefix, const std::exception_ptr& error,
+                                 int num_attempts) const {
   log_lazily(Severity::kError, [&] {
     return fmt::format("saving {} failed: {}; trying the fallback directory after {} attempt{}",
-                       ticket.prefix(), describe(error), ticket.num_attempts(),
-                       ticket.num_attempts() == 1 ? "" : "s");
+                       prefix, describe(error), num_attempts, num_attempts == 1 ? "" : "s");
   });
-  try {
-    write_to_fallback(source, promise);
-  } catch (const SaveFailed&) {
-    throw;
-  } catch (...) {
-    log_lazily(Severity::kError, [&] {
-      return fmt::format("saving {} into the fallback directory failed, too: {}", ticket.prefix(),
-                         describe(std::current_exception()));
-    });
-    throw SaveFailed{error, SaveFault::kPlace};
-  }
+  return join_path(fallback_dir(), base_name(prefix));
 }
 
-void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise) {
+void Publisher::log_failed_fallback(const std::string& prefix, const std::exception_ptr& error) {
+  log_lazily(Severity::kError, [&] {
+    return fmt::format("saving {} into the fallback directory failed, too: {}", prefix,
+                       describe(error));
+  });
+}
+
+void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise,
+                                  const std::string& prefix) {
   const SaveTicket& ticket = promise.ticket();
   std::unique_lock writing(writing_);
   promise.begin_attempt();
-  Target target =
-      target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_);
+  Target target = target_of(ticket, prefix, fallback_list_, fallback_stored_);
   make_durable(target, source, promise, SpaceCheck::kRefuse);
   log_warning(fmt::format("{} was written as {}", ticket.prefix(), target.prefix));
   if (ticket.step() != kNoStep) {
@@ -587,10 +591,6 @@ bool Publisher::can_fall_back(const SaveSource& source, const SaveTicket& ticket
 bool Publisher::is_stored_in_fallback(const SaveSource& source, const SaveTicket& ticket) const {
   if (source.external() == nullptr || fallback_dir().empty()) return false;
   return source.external()->final_prefix() != ticket.prefix();
-}
-
-std::string Publisher::fallback_prefix(const std::string& prefix) const {
-  return join_path(fallback_dir(), base_name(prefix));
 }
 
 std::shared_ptr<void> Publisher::announce_write(const std::string& prefix) {

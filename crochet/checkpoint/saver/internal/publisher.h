@@ -84,7 +84,12 @@ class Publisher {
 
   // Empty if there is no fallback directory.
   const std::string& fallback_dir() const { return fallback_dir_; }
-  std::string fallback_prefix(const std::string& prefix) const;
+  // The prefix of the save there, after `error` of the last attempt in its own directory, which is
+  // logged. Requires: there is one.
+  std::string fall_back(const std::string& prefix, const std::exception_ptr& error,
+                        int num_attempts) const;
+  // That save failed, too; the error of its own directory is the one that counts.
+  static void log_failed_fallback(const std::string& prefix, const std::exception_ptr& error);
 
   // Announces that another thread will write this checkpoint: wait_for_announced_writes() waits
   // until all announced writes have ended, that is, until the results are destroyed. Metrics noted
@@ -111,10 +116,7 @@ class Publisher {
   // of the place as they are.
   void attempt(const SaveSource& source, SavePromise& promise, SpaceCheck check,
                const WhenDurable& when_durable);
-  // Writes to the fallback directory, after `error`. Throws: SaveFailed with that error.
-  void save_in_fallback(const SaveSource& source, SavePromise& promise,
-                        const std::exception_ptr& error);
-  void write_to_fallback(const SaveSource& source, SavePromise& promise);
+  void write_to_fallback(const SaveSource& source, SavePromise& promise, const std::string& prefix);
   // So that a start finds what is in the fallback directory. Requires: writing_ is held.
   void prepare_record(const std::string& save_path);
   // True if there is a fallback directory and the save may go there: if the graph's own operations

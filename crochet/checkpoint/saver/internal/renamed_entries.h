@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/checkpoint/file/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/any_format/internal/checkpoint_contents.h"
 #include "crochet/checkpoint/saver/internal/owned_names.h"
 #include "crochet/checkpoint/saver/restore_options.h"
 

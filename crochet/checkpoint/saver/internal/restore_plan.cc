@@ -17,7 +17,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/internal/prefetch.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/file/internal/checkpoint_pass.h"
+#include "crochet/checkpoint/any_format/internal/checkpoint_pass.h"
 #include "crochet/checkpoint/saver/internal/entry_owners.h"
 #include "crochet/checkpoint/saver/internal/keyed_rows.h"
 #include "crochet/checkpoint/saver/internal/part_reads.h"

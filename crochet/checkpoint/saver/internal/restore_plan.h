@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/internal/restore_rules.h"
 #include "crochet/checkpoint/saver/internal/variable_selection.h"
 #include "crochet/checkpoint/saver/restore_options.h"

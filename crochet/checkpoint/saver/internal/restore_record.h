@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/file/internal/checkpoint_contents.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/internal/checkpoint_contents.h"
 #include "crochet/checkpoint/saver/internal/renamed_entries.h"
 #include "crochet/checkpoint/saver/internal/restore_changes.h"
 #include "crochet/checkpoint/saver/internal/restore_mismatch.h"

@@ -6,8 +6,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/check_number.h"
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
 
 namespace crochet::inline v0::internal {

@@ -16,8 +16,8 @@
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle/internal/bundle_index.h"
-#include "crochet/checkpoint/layout/internal/file_names.h"
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/file_names.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

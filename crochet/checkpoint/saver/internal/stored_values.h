@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/checksum128.h"
 #include "crochet/session/session.h"

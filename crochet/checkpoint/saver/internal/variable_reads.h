@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/checkpoint/layout/internal/stored_tensors.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/format/internal/stored_tensors.h"
 #include "crochet/session/session.h"
 #include "crochet/tensor/tensor_slice.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "crochet/checkpoint/layout/internal/tensor_source.h"
+#include "crochet/checkpoint/format/internal/tensor_source.h"
 #include "crochet/checkpoint/torch/internal/torch_index.h"
 
 namespace crochet::inline v0::internal {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/layout/internal/file_kind.h"
+#include "crochet/checkpoint/format/internal/file_kind.h"
 #include "crochet/checkpoint/torch/internal/pickle.h"
 #include "crochet/checkpoint/torch/internal/torch_legacy.h"
 #include "crochet/checkpoint/torch/internal/torch_values.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/layout/internal/open_files.h"
-#include "crochet/checkpoint/layout/internal/stored_tensors.h"
-#include "crochet/checkpoint/layout/unreadable_value.h"
+#include "crochet/checkpoint/format/internal/open_files.h"
+#include "crochet/checkpoint/format/internal/stored_tensors.h"
+#include "crochet/checkpoint/format/unreadable_value.h"
 #include "crochet/checkpoint/torch/internal/zip_directory.h"
 #include "crochet/io/file_system.h"
 

@@ -13,7 +13,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/escape.h"
-#include "crochet/checkpoint/layout/internal/file_kind.h"
+#include "crochet/checkpoint/format/internal/file_kind.h"
 #include "crochet/checkpoint/torch/internal/pickle.h"
 #include "crochet/checkpoint/torch/internal/torch_functions.h"
 #include "crochet/checkpoint/torch/internal/torch_types.h"

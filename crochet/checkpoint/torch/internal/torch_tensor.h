@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/layout/internal/stored_tensor.h"
+#include "crochet/checkpoint/format/internal/stored_tensor.h"
 #include "crochet/checkpoint/torch/internal/pickle.h"
 #include "crochet/checkpoint/torch/internal/torch_index.h"
 #include "crochet/checkpoint/torch/internal/torch_types.h"

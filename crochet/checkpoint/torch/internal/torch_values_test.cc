@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/support/checkpoint_contents.h"
 #include "tests/support/raw_bundle.h"

@@ -33,7 +33,7 @@ bool depends_on(const std::vector<std::vector<size_t>>& edges, size_t from, size
 Plan::Plan(const Graph& graph, std::span<const Output> fetches, std::span<const Output> fed)
     : fetches_(fetches.begin(), fetches.end()),
       fed_(fed.begin(), fed.end()),
-      needed_(graph.nodes().size()) {
+      needed_(GraphState::of(graph).nodes.size()) {
   check_feeds(graph);
   collect(graph);
   check_placeholders(graph);
@@ -69,7 +69,7 @@ void Plan::collect(const Graph& graph) {
     if (output.graph() != &graph)
       throw InvalidArgumentError(
           fmt::format("{} is not an output of this graph", to_string(output)));
-    const Graph::Node& node = node_of(output);
+    const Node& node = node_of(output);
     if (needed_[node.index] || is_fed(output)) continue;
     needed_[node.index] = true;
     wanted.insert(wanted.end(), node.options.inputs.begin(), node.options.inputs.end());
@@ -79,7 +79,7 @@ void Plan::collect(const Graph& graph) {
 }
 
 void Plan::check_placeholders(const Graph& graph) const {
-  for (const auto& node : graph.nodes())
+  for (const auto& node : GraphState::of(graph).nodes)
     if (needed_[node->index] && node->is_placeholder)
       throw InvalidArgumentError(
           fmt::format("placeholder \"{}\" must be fed: the run needs a value {}", node->name,
@@ -88,7 +88,7 @@ void Plan::check_placeholders(const Graph& graph) const {
 
 std::vector<std::vector<size_t>> Plan::edges(const Graph& graph) const {
   std::vector<std::vector<size_t>> edges(needed_.size());
-  for (const auto& node : graph.nodes()) {
+  for (const auto& node : GraphState::of(graph).nodes) {
     if (!needed_[node->index]) continue;
     for (const auto* const outputs :
          {&node->options.inputs, &node->options.control_inputs, &node->options.after})
@@ -101,13 +101,13 @@ std::vector<std::vector<size_t>> Plan::edges(const Graph& graph) const {
 
 // A variable is read before it is changed, unless the read depends on the change.
 void Plan::add_variable_edges(const Graph& graph, std::vector<std::vector<size_t>>& edges) const {
-  std::vector<std::vector<size_t>> writers(graph.variable_nodes().size());
-  for (const auto& node : graph.nodes()) {
+  std::vector<std::vector<size_t>> writers(GraphState::of(graph).variables.size());
+  for (const auto& node : GraphState::of(graph).nodes) {
     if (!needed_[node->index]) continue;
     for (const size_t variable : node->updates) writers[variable].push_back(node->index);
     for (const size_t variable : node->replaces) writers[variable].push_back(node->index);
   }
-  for (const auto& reader : graph.nodes()) {
+  for (const auto& reader : GraphState::of(graph).nodes) {
     if (!needed_[reader->index]) continue;
     for (const Variable& variable : reader->options.reads)
       for (const size_t writer : writers[node_of(variable).index])
@@ -132,7 +132,7 @@ void Plan::sort(const Graph& graph) {
   while (!ready.empty()) {
     const size_t index = ready.top();
     ready.pop();
-    order_.push_back(graph.nodes()[index].get());
+    order_.push_back(GraphState::of(graph).nodes[index].get());
     for (const size_t successor : successors[index])
       if (--waiting_for[successor] == 0) ready.push(successor);
   }
@@ -143,7 +143,7 @@ void Plan::sort(const Graph& graph) {
 void Plan::summarize() {
   bool reads = false;
   bool alone = false;  // Changes state, or its callable is for one thread at a time.
-  for (const Graph::Node* const node : order_) {
+  for (const Node* const node : order_) {
     if (node->options.changes_state()) ++num_changes_;
     reads |= !node->options.reads.empty();
     alone |= node->options.changes_state() || !node->options.concurrent;
@@ -159,7 +159,7 @@ void Plan::summarize() {
 }
 
 void Plan::find_slots() {
-  for (const Graph::Node* const node : order_)
+  for (const Node* const node : order_)
     slots_.push_back({node->slot(0), node->slot(node->num_outputs)});
   for (const Output& output : fed_)
     slots_.push_back(

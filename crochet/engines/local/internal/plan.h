@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/session/internal/access_gate.h"
 
 namespace crochet::inline v0::local::internal {
@@ -19,7 +19,7 @@ class Plan {
   Plan(const Graph& graph, std::span<const Output> fetches, std::span<const Output> fed);
 
   bool matches(std::span<const Output> fetches, const Feeds& feeds) const;
-  const std::vector<const Graph::Node*>& order() const { return order_; }
+  const std::vector<const Node*>& order() const { return order_; }
   // The access to the session's state that the run needs.
   crochet::internal::Access access() const { return access_; }
   // How many operations of the run change state.
@@ -55,7 +55,7 @@ class Plan {
   std::vector<Output> fetches_;
   std::vector<Output> fed_;
   std::vector<bool> needed_;  // By the node's index.
-  std::vector<const Graph::Node*> order_;
+  std::vector<const Node*> order_;
   crochet::internal::Access access_ = crochet::internal::Access::kNone;
   size_t num_changes_ = 0;
   bool computes_fed_outputs_ = false;

@@ -23,7 +23,7 @@ class PlanTest : public testing::Test {
                                  const std::vector<Output>& fed = {}) {
     const Plan plan(graph_, fetches, fed);
     std::vector<std::string> names;
-    for (const Graph::Node* const node : plan.order()) names.push_back(node->name);
+    for (const Node* const node : plan.order()) names.push_back(node->name);
     return names;
   }
 
@@ -146,7 +146,7 @@ TEST_F(PlanTest, RejectsFetchesOfAnotherGraph) {
 }
 
 TEST_F(PlanTest, ListsTheSlotsOfTheRun) {
-  const size_t first = graph_.num_slots();  // After those of the variables' values.
+  const size_t first = GraphState::of(graph_).num_slots;  // After those of the variables' values.
   const Operation a = add({.name = "a", .num_outputs = 2});
   const Operation none = add({.name = "none"});
   const Operation b = add({.name = "b", .num_outputs = 1});

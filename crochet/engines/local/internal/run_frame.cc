@@ -15,7 +15,7 @@ namespace {
 size_t slot_of(const Output& output) { return node_of(output).slot(output.index()); }
 
 void check_feed(const Output& output, const Tensor& value) {
-  const Graph::Node& node = node_of(output);
+  const Node& node = node_of(output);
   const TensorSpec* const spec = node.output_spec(output.index());
   if (spec == nullptr || spec->admits(value)) return;
   throw InvalidArgumentError(fmt::format(

@@ -30,7 +30,7 @@ class RunFrame {
   void share_plan(const RunFrame& other) { plan_ = other.plan_; }
   const Plan& plan() const { return *plan_; }
   std::span<Tensor> values() { return values_; }
-  std::span<Tensor> outputs(const Graph::Node& node) {
+  std::span<Tensor> outputs(const Node& node) {
     return std::span(values_).subspan(node.call.first_slot, static_cast<size_t>(node.num_outputs));
   }
 
@@ -46,7 +46,8 @@ class RunFrame {
 class RunValues {
  public:
   RunValues(RunFrame& frame, const Graph& graph) : frame_(frame) {
-    if (frame.values_.size() < graph.num_slots()) frame.values_.resize(graph.num_slots());
+    if (frame.values_.size() < GraphState::of(graph).num_slots)
+      frame.values_.resize(GraphState::of(graph).num_slots);
   }
   // Releases them: a held tensor would cost the next update a copy.
   ~RunValues() {

@@ -11,7 +11,7 @@
 namespace crochet::inline v0::local::internal {
 namespace {
 
-std::vector<std::string> input_names(const Graph::Node& node) {
+std::vector<std::string> input_names(const Node& node) {
   std::vector<std::string> names;
   for (const Output& input : node.options.inputs) names.push_back(input.operation()->name);
   return names;
@@ -30,7 +30,7 @@ void RunTrace::start() {
   if (metadata_ != nullptr) metadata_->start_time = Clock::real().wall_time();
 }
 
-void RunTrace::begin(const Graph::Node& node) {
+void RunTrace::begin(const Node& node) {
   operation_start_ = Clock::real().now();
   const Clock::Duration elapsed = operation_start_ - start_;
   if (timeout_in_ms_ > 0 && elapsed >= std::chrono::milliseconds(timeout_in_ms_))
@@ -39,7 +39,7 @@ void RunTrace::begin(const Graph::Node& node) {
                     to_seconds(elapsed), node.name, timeout_in_ms_));
 }
 
-void RunTrace::end(const Graph::Node& node, std::span<const Tensor> outputs) {
+void RunTrace::end(const Node& node, std::span<const Tensor> outputs) {
   if (metadata_ == nullptr) return;
   metadata_->operations.push_back({.name = node.name,
                                    .inputs = input_names(node),

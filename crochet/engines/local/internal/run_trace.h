@@ -5,7 +5,7 @@
 #include <span>
 
 #include "crochet/base/clock.h"
-#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/session/session.h"
 
 namespace crochet::inline v0::local::internal {
@@ -26,8 +26,8 @@ class RunTrace {
   bool is_on() const { return timeout_in_ms_ > 0 || metadata_ != nullptr; }
   // Called before an operation. Throws: DeadlineExceededError if the run has exceeded its time
   // limit.
-  void begin(const Graph::Node& node);
-  void end(const Graph::Node& node, std::span<const Tensor> outputs);
+  void begin(const Node& node);
+  void end(const Node& node, std::span<const Tensor> outputs);
 
  private:
   void start();

@@ -14,11 +14,11 @@ namespace crochet::inline v0::local::internal {
 namespace {
 
 void prefetch_node(const Variable& variable) {
-  crochet::internal::prefetch(static_cast<const Graph::VariableNode*>(variable.info()));
+  crochet::internal::prefetch(static_cast<const VariableNode*>(variable.info()));
 }
 
 // Throws: InvalidArgumentError for a variable of another graph.
-const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
+const VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
     throw InvalidArgumentError(fmt::format("\"{}\" is not a variable of this graph",
                                            variable ? variable.name() : "(none)"));
@@ -26,7 +26,7 @@ const Graph::VariableNode& checked_node(const Graph& graph, const Variable& vari
 }
 
 // The array as it is now. Throws: FailedPreconditionError if its type or shape has changed.
-ArrayView checked_view(const Graph::VariableNode& node) {
+ArrayView checked_view(const VariableNode& node) {
   ArrayView view = node.array.view();
   if (view.dtype != node.dtype || !view.shape.is_compatible_with(node.shape))
     throw FailedPreconditionError(
@@ -45,15 +45,18 @@ ArrayView bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
-Session::Session(Graph& graph) : graph_(graph), copier_(graph.copier()) { follow_graph(); }
+Session::Session(Graph& graph)
+    : graph_(graph), state_(GraphState::of(graph)), copier_(state_.copier) {
+  follow_graph();
+}
 
 Session::~Session() { close(); }
 
 void Session::follow_graph() {
-  if (num_followed_.load(std::memory_order_acquire) == graph_.variable_nodes().size()) return;
+  if (num_followed_.load(std::memory_order_acquire) == state_.variables.size()) return;
   const std::lock_guard lock(growth_);
-  for (size_t index = owned_.size(); index < graph_.variable_nodes().size(); ++index)
-    owned_.emplace_back(graph_.variable_nodes()[index]->initial, spare_);
+  for (size_t index = owned_.size(); index < state_.variables.size(); ++index)
+    owned_.emplace_back(state_.variables[index]->initial, spare_);
   num_followed_.store(owned_.size(), std::memory_order_release);
 }
 
@@ -61,7 +64,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        std::span<Tensor> results, const RunOptions& options,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
-  graph_.barriers().settle();
+  state_.barriers.settle();
   RunTrace trace(options, metadata);
   gate_.check_outside("run");
   // What a loop repeats needs no plan and no frame to be looked up. Other runs need not pass the
@@ -94,9 +97,9 @@ void Session::execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
   const Plan& plan = frame.plan();
   const bool is_traced = trace.is_on();
   size_t num_changed = 0;
-  const Graph::Node* current = nullptr;
+  const Node* current = nullptr;
   try {
-    for (const Graph::Node* const node : plan.order()) {
+    for (const Node* const node : plan.order()) {
       current = node;
       if (is_traced) trace.begin(*node);
       call(*node, frame);
@@ -112,7 +115,7 @@ void Session::execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
   }
 }
 
-void Session::call(const Graph::Node& node, RunFrame& frame) {
+void Session::call(const Node& node, RunFrame& frame) {
   if (node.call.checks_inputs) node.check_inputs(frame.values());
   if (!node.call.kernel) return;
   KernelContext context(node, frame.values(), node.call.first_slot, owned_);
@@ -123,7 +126,7 @@ void Session::call(const Graph::Node& node, RunFrame& frame) {
   }
 }
 
-void Session::change(const Graph::Node& node, KernelContext& context) {
+void Session::change(const Node& node, KernelContext& context) {
   if (node.options.changes_borrowed) (*copier_)->drain();
   // Allocations that may fail come before any change.
   make_unique(node);
@@ -140,7 +143,7 @@ void Session::change(const Graph::Node& node, KernelContext& context) {
   for (const size_t variable : node.replaces) owned_[variable].commit_next();
 }
 
-void Session::make_unique(const Graph::Node& node) {
+void Session::make_unique(const Node& node) {
   const auto is_held = [this](size_t variable) { return owned_[variable].value().is_shared(); };
   if (std::ranges::none_of(node.updates, is_held)) return;
   update_copies_.clear();
@@ -170,15 +173,15 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     throw FailedPreconditionError(fmt::format(
         "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
         half_done_));
-  graph_.barriers().begin_snapshot();
+  state_.barriers.begin_snapshot();
   const auto checks =
-      graph_.checks_snapshots() ? std::make_shared<crochet::internal::CheckedCopies>() : nullptr;
+      state_.checks_snapshots ? std::make_shared<crochet::internal::CheckedCopies>() : nullptr;
   std::vector<NamedTensor> tensors;
   tensors.reserve(variables.size());
   Copies copies;
   const auto ask = [](const Variable& variable) { prefetch_node(variable); };
   crochet::internal::for_each_prefetched(variables, ask, [&](const Variable& variable) {
-    const Graph::VariableNode& node = checked_node(graph_, variable);
+    const VariableNode& node = checked_node(graph_, variable);
     if (node.is_owned()) {
       tensors.push_back({node.name, owned_[node.index].value()});
       if (checks) checks->expect(node.name, tensors.back().tensor);
@@ -195,7 +198,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   (*copier_)->copy(copies.now);
   Snapshot snapshot(std::move(tensors), (*copier_)->copy_in_background(std::move(copies.later),
                                                                        std::move(copies.holders)));
-  for (auto& pending : graph_.barriers().guard(std::move(copies.guarded), copier_)) {
+  for (auto& pending : state_.barriers.guard(std::move(copies.guarded), copier_)) {
     if (checks) checks->wait_for(pending);
     snapshot.add(std::move(pending));
   }
@@ -204,7 +207,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   return snapshot;
 }
 
-Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies) {
+Tensor Session::copy_of(const VariableNode& node, const ArrayView& view, Copies& copies) {
   // Inline elements are copied with the Tensor object, so they must be copied now.
   if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
     Tensor copy(view.dtype, view.shape);
@@ -215,7 +218,7 @@ Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, 
   if (crochet::internal::is_guarded(node.array, view)) {
     copies.guarded[node.array.barrier].push_back(
         crochet::internal::guarded_array(node.array, view, lent.data, lent.tensor));
-  } else if (graph_.background_copies() && !node.array.resize) {
+  } else if (state_.background_copies && !node.array.resize) {
     copies.later.push_back({view, lent.data});
     copies.holders.push_back(lent.tensor);
   } else {
@@ -224,10 +227,10 @@ Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, 
   return std::move(lent.tensor);
 }
 
-crochet::internal::CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node,
+crochet::internal::CopyMemory::Lent Session::lend_copy_memory(const VariableNode& node,
                                                               const ArrayView& view) {
   const std::lock_guard lock(copy_memory_mutex_);
-  if (copy_memory_.size() <= node.index) copy_memory_.resize(graph_.variable_nodes().size());
+  if (copy_memory_.size() <= node.index) copy_memory_.resize(state_.variables.size());
   return copy_memory_[node.index].lend(view.dtype, view.shape);
 }
 
@@ -243,10 +246,10 @@ void Session::assign(std::span<const Assignment> assignments) {
                                              assignment.variable.shape()));
   });
   (*copier_)->drain();
-  graph_.barriers().drain();
+  state_.barriers.drain();
   half_done_ = "assign";
   crochet::internal::for_each_prefetched(assignments, ask, [&](const Assignment& assignment) {
-    const Graph::VariableNode& node = node_of(assignment.variable);
+    const VariableNode& node = node_of(assignment.variable);
     if (node.is_owned()) {
       assign_owned(node, assignment);
     } else {
@@ -256,7 +259,7 @@ void Session::assign(std::span<const Assignment> assignments) {
   half_done_.clear();
 }
 
-void Session::assign_owned(const Graph::VariableNode& node, const Assignment& assignment) {
+void Session::assign_owned(const VariableNode& node, const Assignment& assignment) {
   VariableMemory& memory = owned_[node.index];
   if (node.dtype == DType::kString) {
     memory.value() = assignment.strings();
@@ -270,7 +273,7 @@ void Session::assign_owned(const Graph::VariableNode& node, const Assignment& as
   memory.commit_next();
 }
 
-void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment) {
+void Session::assign_borrowed(const VariableNode& node, const Assignment& assignment) {
   if (node.array.resize) node.array.resize(assignment.shape);
   fill_array(checked_view(node), assignment.fill);
 }
@@ -279,7 +282,7 @@ void Session::close() {
   if (!gate_.close()) return;
   gate_.wait_until_empty();
   (*copier_)->drain();
-  graph_.barriers().close();
+  state_.barriers.close();
 }
 
 }  // namespace crochet::inline v0::local::internal

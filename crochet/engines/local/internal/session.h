@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "crochet/copies/internal/copy_memory.h"
-#include "crochet/copies/internal/graph_barriers.h"
-#include "crochet/copies/internal/parallel_copier.h"
-#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/internal/graph_state.h"
 #include "crochet/engines/local/internal/run_frame.h"
 #include "crochet/engines/local/internal/run_trace.h"
 #include "crochet/engines/local/internal/spare_memory.h"
@@ -55,18 +53,19 @@ class Session final : public crochet::Session {
   // For a run that has passed the gate.
   void run_inside(RunFrame& frame, const Feeds& feeds, std::span<Tensor> results, RunTrace& trace);
   void execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace);
-  void call(const Graph::Node& node, RunFrame& frame);
-  void change(const Graph::Node& node, KernelContext& context);
+  void call(const Node& node, RunFrame& frame);
+  void change(const Node& node, KernelContext& context);
   // Copies those variables that the operation updates and somebody else holds.
-  void make_unique(const Graph::Node& node);
+  void make_unique(const Node& node);
   // The tensor that will be a copy of the array.
-  Tensor copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies);
-  crochet::internal::CopyMemory::Lent lend_copy_memory(const Graph::VariableNode& node,
+  Tensor copy_of(const VariableNode& node, const ArrayView& view, Copies& copies);
+  crochet::internal::CopyMemory::Lent lend_copy_memory(const VariableNode& node,
                                                        const ArrayView& view);
-  void assign_owned(const Graph::VariableNode& node, const Assignment& assignment);
-  void assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment);
+  void assign_owned(const VariableNode& node, const Assignment& assignment);
+  void assign_borrowed(const VariableNode& node, const Assignment& assignment);
 
   Graph& graph_;  // Not owned; outlives this.
+  GraphState& state_;
   const std::string target_;
 
   RunFramePool frames_;
@@ -89,7 +88,7 @@ class Session final : public crochet::Session {
   std::mutex copy_memory_mutex_;  // Guards what follows: several threads may take snapshots.
   std::vector<crochet::internal::CopyMemory> copy_memory_;  // By the variable's index.
 
-  const std::shared_ptr<Graph::Copier> copier_;  // Of the graph.
+  const crochet::internal::SharedCopier copier_;  // Of the graph.
 };
 
 }  // namespace crochet::inline v0::local::internal

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/internal/graph_state.h"
 
 namespace crochet::inline v0::local::internal {
 namespace {
@@ -80,7 +80,7 @@ class Describer {
   }
 
   void add_variable(const OpInput& input, Argument::Source source, bool writes) {
-    const Graph::VariableNode& node = node_of(input.variable());
+    const VariableNode& node = node_of(input.variable());
     arguments_[next_] = {source, node.index};
     const TensorSpec found = TensorSpec::of(node.dtype, node.shape);
     if (!parameters_[next_].spec.agrees_with(found))

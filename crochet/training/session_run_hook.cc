@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/training/session_run_hook.h"
+
+#include "crochet/base/error.h"
+#include "crochet/base/internal/class_name.h"
+#include "crochet/training/internal/hooked_session.h"
+
+namespace crochet::inline v0 {
+
+void SessionRunContext::request_stop(std::string reason, int signal) {
+  stop_.request_stop({caller_ ? caller_->name() : "the program", std::move(reason), signal});
+}
+
+void SessionRunContext::request_save(std::string reason) {
+  if (!save_request_) save_request_ = std::move(reason);
+}
+
+std::string SessionRunContext::activity() const { return owner_ ? owner_->activity() : ""; }
+
+int64_t SessionRunContext::global_step() const {
+  if (!global_step_)
+    throw FailedPreconditionError(
+        "the global step of a run is known in after_run, if before_run called "
+        "request_global_step()");
+  return *global_step_;
+}
+
+void SessionRunContext::read_own_global_step() { global_step_ = read_global_step(session_); }
+
+std::optional<int64_t> SessionRunContext::last_step() const {
+  return owner_ ? owner_->last_step() : last_step_;
+}
+
+std::string SessionRunHook::name() const {
+  return internal::class_name_of(*this, "SessionRunHook");
+}
+
+}  // namespace crochet::inline v0

@@ -36,14 +36,14 @@ class FileFormatTest : public testing::Test {
 
 // A cache names files by their hash, and has links to them under other names.
 TEST_F(FileFormatTest, AFileIsRecognizedByItsContent) {
-  const std::pair<std::string, CheckpointFormat> kFiles[] = {
+  const std::pair<std::string, CheckpointFormat> of_formats[] = {
       {"torch/state_dict.pt", CheckpointFormat::kTorch},
       {"torch/legacy.pt", CheckpointFormat::kTorch},
       {"torch/views_legacy4.pt", CheckpointFormat::kTorch},
       {"safetensors/types.safetensors", CheckpointFormat::kSafetensors},
       {"safetensors/none.safetensors", CheckpointFormat::kSafetensors},
       {"safetensors/shards.safetensors.index.json", CheckpointFormat::kSafetensors}};
-  for (const auto& [name, format] : kFiles)
+  for (const auto& [name, format] : of_formats)
     for (const std::string path : {"0f3a", "model.bin", "model.pt", "model.safetensors"}) {
       put(path, golden(name));
       EXPECT_EQ(internal::format_of_file(files_, path), format) << name << " as " << path;
@@ -80,7 +80,7 @@ TEST_F(FileFormatTest, TheSuffixCountsWhereTheContentSaysNothing) {
 // What a download may leave: each reader says what the file is.
 TEST_F(FileFormatTest, NamesFilesOfAnotherKind) {
   const std::string tar = std::string(257, 'x') + "ustar";
-  const std::pair<std::string, std::string> kKinds[] = {
+  const std::pair<std::string, std::string> others[] = {
       {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 988097824\n",
        "found a pointer of Git LFS, which stands for a file that is not here: `git lfs pull`"},
       {"/annex/objects/SHA256E-s9\n", "found a pointer of git-annex"},
@@ -91,7 +91,7 @@ TEST_F(FileFormatTest, NamesFilesOfAnotherKind) {
       {tar, "found a tar archive"},
       {"\x89HDF\r\n\x1a\n and more", "found an HDF5 file"},
       {"\x80\x04N.", "found a pickle that torch did not write"}};
-  for (const auto& [content, expected] : kKinds)
+  for (const auto& [content, expected] : others)
     for (const std::string suffix :
          {".pt", ".pth", ".bin", ".index", ".safetensors", ".safetensors.index.json"}) {
       MemoryFileSystem files;

@@ -194,7 +194,7 @@ TEST_F(TorchValuesTest, AForeignObjectDoesNotHideTheOthers) {
   const auto with = [&](const std::string& value) {
     return "}(" + pickled("w") + value + pickled("n") + "K\x01u";
   };
-  const std::pair<std::string, std::string> kValues[] = {
+  const std::pair<std::string, std::string> values[] = {
       {"cnumpy\nscalar\nC\x01x\x85R", "is made by numpy.scalar, which crochet does not call"},
       {"cm\nC\n)\x81", "is an object of m.C without attributes"},
       {"cm\nC\n)\x81K\x01" + std::string("b"), "is an object of m.C without attributes"},
@@ -205,7 +205,7 @@ TEST_F(TorchValuesTest, AForeignObjectDoesNotHideTheOthers) {
       {"K\x01Q", "is a storage"},
       {std::string("\x8a\x09\0\0\0\0\0\0\0\0\1", 11), "is an integer of 9 bytes"},
   };
-  for (const auto& [value, expected] : kValues) {
+  for (const auto& [value, expected] : values) {
     const CheckpointReader reader = open(with(value));
     EXPECT_THAT(why(reader, Code::kUnimplemented), StartsWith(expected));
     EXPECT_THAT(names_in(reader), ElementsAre("n"));

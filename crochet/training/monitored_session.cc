@@ -22,6 +22,11 @@
 namespace crochet::inline v0 {
 namespace {
 
+// Not inline: should_stop() would pay for the request's memory in each step.
+[[gnu::noinline]] bool is_stop_requested(const MonitoredSession& session) {
+  return session.stop_request().has_value();
+}
+
 std::optional<int64_t> step_of(Session& session) {
   if (!session.graph().global_step()) return std::nullopt;
   return read_global_step(session);
@@ -327,7 +332,7 @@ Session* MonitoredSession::engine_session() const {
 
 bool MonitoredSession::should_stop() {
   if (closed_) return true;
-  if (calling_ != nullptr) return stop_request().has_value();
+  if (calling_ != nullptr) return is_stop_requested(*this);
   const Call call(*this, "should_stop");
   return agreement_->is_alone() ? stack_->should_stop() : should_stop_as_agreed();
 }

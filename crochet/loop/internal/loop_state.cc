@@ -81,7 +81,7 @@ class LoopState::OwnHook final : public SessionRunHook {
 
   // Not earlier: a run that is finished makes no step.
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
-    if (std::exchange(loop_.rehearsal_is_due_, false)) loop_.rehearse(context.session(), train_);
+    if (loop_.rehearsal_is_due_) loop_.rehearse(context.session(), train_);
     return {};
   }
 
@@ -89,8 +89,8 @@ class LoopState::OwnHook final : public SessionRunHook {
     std::optional<std::string>& save = loop_.step_.save_;
     if (save) context.request_save(*std::exchange(save, std::nullopt));
     // Before the savers, so that the last checkpoint has it.
-    if (std::optional<std::string> stop = std::exchange(loop_.step_.stop_, std::nullopt))
-      loop_.session_->request_stop(end_by_body(*std::move(stop)));
+    std::optional<std::string>& stop = loop_.step_.stop_;
+    if (stop) loop_.session_->request_stop(end_by_body(*std::exchange(stop, std::nullopt)));
   }
   SaveableMap saveables() override {
     SaveableMap state;
@@ -412,6 +412,7 @@ void LoopState::end_after_skip_if_requested() {
 
 // What the steps request is forgotten.
 void LoopState::rehearse(Session& session, const Operation& train) {
+  rehearsal_is_due_ = false;
   is_rehearsing_ = true;
   const auto make_step = [&] {
     try {

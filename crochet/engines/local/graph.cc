@@ -15,6 +15,7 @@
 namespace crochet::inline v0::local {
 
 using internal::Node;
+using internal::node_of;
 using internal::VariableNode;
 
 namespace {
@@ -26,7 +27,7 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
   std::unordered_set<size_t> seen;
   std::vector<size_t> indices;
   for (const Variable& variable : variables)
-    if (const size_t index = internal::node_of(variable).index; seen.insert(index).second)
+    if (const size_t index = node_of(variable).index; seen.insert(index).second)
       indices.push_back(index);
   return indices;
 }
@@ -58,7 +59,7 @@ Node& Graph::add_node(OperationOptions options, bool is_named) {
                                  (!options.kernel_checks_inputs || options.changes_state()),
                 .changes_state = options.changes_state()};
   for (const Output& input : options.inputs)
-    node->input_slots.push_back(internal::node_of(input).slot(input.index()));
+    node->input_slots.push_back(node_of(input).slot(input.index()));
   node->updates = unique_indices(options.updates);
   node->replaces = unique_indices(options.replaces);
   node->options = std::move(options);
@@ -87,7 +88,7 @@ void Graph::check_inputs(const OperationOptions& options) const {
     if (!input.has_value())
       throw InvalidArgumentError(fmt::format("operation \"{}\": its input {} has no value",
                                              options.name, to_string(input)));
-    const TensorSpec* const found = internal::node_of(input).output_spec(input.index());
+    const TensorSpec* const found = node_of(input).output_spec(input.index());
     if (found == nullptr || options.input_specs.empty()) continue;
     if (!options.input_specs[i].agrees_with(*found))
       throw InvalidArgumentError(fmt::format("operation \"{}\": input {}, {}, is {}, expected {}",
@@ -100,7 +101,7 @@ void Graph::check_variables(const OperationOptions& options) const {
   for (const std::vector<Variable>* const variables :
        {&options.reads, &options.updates, &options.replaces})
     for (const Variable& variable : *variables)
-      if (!variable || variable.info()->graph != this || !internal::node_of(variable).is_owned())
+      if (!variable || variable.info()->graph != this || !node_of(variable).is_owned())
         throw InvalidArgumentError(
             fmt::format("operation \"{}\": \"{}\" is not a variable that this graph owns",
                         options.name, variable ? variable.name() : "(none)"));
@@ -148,7 +149,7 @@ OperationOptions Graph::passing_on(std::string name, const OpInput& value) {
   if (value.use() == OpInput::Use::kRead) {
     operation.output_specs = {TensorSpec::of(value.variable().dtype(), value.variable().shape())};
   } else if (const TensorSpec* const spec =
-                 internal::node_of(value.output()).output_spec(value.output().index())) {
+                 node_of(value.output()).output_spec(value.output().index())) {
     operation.output_specs = {*spec};
   }
   return operation;

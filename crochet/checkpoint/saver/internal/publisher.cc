@@ -17,7 +17,6 @@
 #include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/any_format/internal/storable_state.h"
 #include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
-#include "crochet/checkpoint/bundle/internal/bundle_format.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
@@ -32,6 +31,7 @@
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_settings.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
+#include "crochet/checkpoint/saver/internal/written_values.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
@@ -41,65 +41,6 @@ namespace {
 std::string save_path_of(const SaveTicket& ticket) {
   const std::string& prefix = ticket.prefix();
   return ticket.step() == kNoStep ? prefix : prefix.substr(0, prefix.rfind('-'));
-}
-
-// The data file that contains the middle of an entry, if all files have the same size.
-int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
-  if (total == 0) return 0;
-  const double middle = static_cast<double>(begin) + static_cast<double>(size) / 2;
-  return std::min(num_shards - 1,
-                  static_cast<int>(middle / static_cast<double>(total) * num_shards));
-}
-
-// The approximate sizes of the data files that are written.
-std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards,
-                                      const UnchangedValues& unchanged) {
-  std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
-  const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
-  size_t done = 0;
-  for (const auto& [name, tensor] : snapshot.readable()) {
-    if (unchanged.place_of(name)) continue;
-    const int shard = shard_of(done, tensor.num_bytes(), total, num_shards);
-    bytes[static_cast<size_t>(shard)] += max_stored_bytes(tensor);
-    done += tensor.num_bytes();
-  }
-  return bytes;
-}
-
-uint64_t bytes_to_write(const Snapshot& snapshot, const UnchangedValues& unchanged) {
-  return bytes_of_checkpoint(snapshot) - unchanged.num_bytes;
-}
-
-// Where a value is stored: one that is listed with a slice there, or else as a part of the ranks.
-VariableSelection::Place place_of(const std::string& name, const SaveSource& source,
-                                  const VariableSelection& selection) {
-  VariableSelection::Place place = selection.place_of(name);
-  if (place.slice == nullptr) place.slice = source.place_of(name);
-  return place;
-}
-
-void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableSelection& selection,
-             int num_shards, const UnchangedValues& unchanged) {
-  const Snapshot& snapshot = source.snapshot();
-  const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
-  size_t done = 0;
-  int shard = 0;
-  const bool in_place = writer.can_read();
-  for (const auto& [name, tensor] : in_place ? snapshot.readable() : snapshot.tensors()) {
-    TensorToWrite added(tensor);
-    added.linked = unchanged.place_of(name);
-    if (!added.linked) {
-      for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
-        writer.next_shard();
-      done += tensor.num_bytes();
-      if (in_place) added.read = snapshot.pending(tensor);
-    }
-    const auto [key, slice] = place_of(name, source, selection);
-    if (slice == nullptr)
-      writer.add(key, added);
-    else
-      writer.add_slice(key, slice->full_shape, slice->slice, added);
-  }
 }
 
 // If the same state is written again, after an error that followed its publication, keeps the

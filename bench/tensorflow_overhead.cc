@@ -77,7 +77,7 @@ void check(TF_Status* status) {
   std::exit(1);
 }
 
-// Bare TensorFlow: everything is created beforehand, and lives as long as the program.
+// Bare TensorFlow: everything is created beforehand.
 class RawSession {
  public:
   RawSession(const tensorflow::Graph& graph, const SessionConfig& config) {
@@ -88,6 +88,14 @@ class RawSession {
     check(status_);
     TF_DeleteSessionOptions(options);
   }
+  ~RawSession() {
+    for (TF_Tensor* const value : values_) TF_DeleteTensor(value);
+    TF_CloseSession(session_, status_);
+    TF_DeleteSession(session_, status_);
+    TF_DeleteStatus(status_);
+  }
+  RawSession(const RawSession&) = delete;
+  RawSession& operator=(const RawSession&) = delete;
   void feed(const Output& output, const Tensor& value) {
     const std::vector<int64_t> shape(value.shape().dimensions().begin(),
                                      value.shape().dimensions().end());

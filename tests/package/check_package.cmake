@@ -37,17 +37,22 @@ endforeach()
 
 set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${prefix} -D
     CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
+# UndefinedBehaviorSanitizer finds the type of an object by what a program without RTTI leaves out.
+set(with_no_rtti ON)
+if(flags MATCHES "-fsanitize=[a-z,]*undefined")
+  set(with_no_rtti OFF)
+endif()
 file(GLOB_RECURSE with_mpi ${prefix}/*/crochetMpiTargets.cmake)
 file(GLOB_RECURSE with_libtorch ${prefix}/*/crochetLibTorchTargets.cmake)
 set(with ${configure} -B ${scratch}/build -D WITH_TENSORFLOW=${with_tensorflow} -D
     CROCHET_PYTHON=${python} -D TENSORFLOW_ROOT=${root} -D WITH_MPI=${with_mpi} -D
-    WITH_LIBTORCH=${with_libtorch})
+    WITH_LIBTORCH=${with_libtorch} -D WITH_NO_RTTI=${with_no_rtti})
 run(${with})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/core ${scratch}/checkpoints)
 run(${prefix}/bin/crochet verify ${scratch}/checkpoints)
 run(${scratch}/build/testing)
-if(NOT flags MATCHES "-fsanitize=[a-z,]*undefined")
+if(with_no_rtti)
   run(${scratch}/build/no_rtti)
 endif()
 if(with_tensorflow)

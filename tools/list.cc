@@ -12,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/number.h"
+#include "tools/outputs.h"
 #include "tools/text.h"
 
 namespace crochet::tool {
@@ -93,6 +94,17 @@ std::string as_text(const std::vector<Row>& rows, const ListOptions& options) {
   return table.text();
 }
 
+// What the run writes, as the newest checkpoint has recorded it.
+std::string outputs_text(FileSystem& files, const std::vector<Row>& rows) {
+  const auto newest = std::ranges::find(rows, true, &Row::is_newest);
+  if (newest == rows.end() || !newest->inspection.is_sound()) return "";
+  std::string text;
+  for (const std::string& line :
+       output_lines(recorded_outputs(CheckpointReader(newest->checkpoint.prefix, files))))
+    text += fmt::format("output {}\n", line);
+  return text;
+}
+
 Json as_json(const Row& row) {
   const internal::FoundCheckpoint& found = row.checkpoint;
   Json metrics = Json::object();
@@ -153,7 +165,7 @@ int list(const Context& context, const ListOptions& options) {
   if (context.json())
     print_rows(context, *directory, newest, rows, options);
   else if (!rows.empty())
-    context.print(as_text(rows, options));
+    context.print(as_text(rows, options) + outputs_text(context.files(), rows));
   if (rows.empty()) context.complain(options.path + ": no checkpoint in this directory");
   return rows.empty() ? kNegative : code;
 }

@@ -13,6 +13,7 @@
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/name_filter.h"
+#include "tools/outputs.h"
 #include "tools/statistics.h"
 #include "tools/text.h"
 
@@ -178,9 +179,12 @@ int show(const Context& context, const ShowOptions& options) {
     context.print_json(Json{{"checkpoint", json_text(reader.prefix())},
                             {"format", checkpoint_format_name(reader.format())},
                             {"metadata", metadata_json(reader)},
+                            {"outputs", outputs_json(recorded_outputs(reader))},
                             {"tensors", std::move(tensors)}});
   } else if (!rows.empty()) {
     context.print(as_text(rows, options));
+    for (const std::string& line : output_lines(recorded_outputs(reader)))
+      context.print(fmt::format("output {}\n", line));
   }
   const bool found_none =
       rows.empty() && !(reader.tensors().empty() && reader.unreadable().empty());

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
+#include "tools/outputs.h"
 #include "tools/shared_data.h"
 #include "tools/text.h"
 
@@ -19,7 +20,9 @@ namespace {
 
 const CommandHelp kVerifyHelp = {
     .name = "verify",
-    .description = "Read checkpoints, compare all checksums and report damage",
+    .description =
+        "Read checkpoints, compare all checksums, also of what the run has written, and "
+        "report damage",
     .examples =
         "  crochet verify runs/digits/model.ckpt-2000\n"
         "  crochet verify runs/digits                   # all in the directory\n"
@@ -63,6 +66,28 @@ Json as_json(const internal::FoundCheckpoint& checkpoint, const Inspection& insp
           {"unread", json_lines(inspection.unread)}};
 }
 
+Json as_json(const OutputCheck::Found& wrong) {
+  return {{"prefix", json_text(wrong.prefix)},
+          {"verdict", verdict_name(wrong.problem.verdict)},
+          {"problem", json_text(wrong.problem.text)}};
+}
+
+// The checkpoint is sound, but its run cannot continue with its outputs.
+std::string to_line(const OutputCheck::Found& wrong) {
+  return fmt::format("{}: output {}: {}\n", printable(wrong.prefix),
+                     verdict_name(wrong.problem.verdict), printable_text(wrong.problem.text));
+}
+
+// Nothing if the checkpoint is gone by now.
+std::vector<RecordedOutput> outputs_of(FileSystem& files,
+                                       const internal::FoundCheckpoint& checkpoint) {
+  try {
+    return recorded_outputs(CheckpointReader(checkpoint.prefix, files));
+  } catch (const NotFoundError&) {
+    return {};
+  }
+}
+
 Json as_json(const SharedData& data) {
   Json prefixes = Json::array();
   for (const std::string& prefix : data.checkpoints) prefixes.push_back(json_text(prefix));
@@ -82,17 +107,27 @@ int verify(const Context& context, const VerifyOptions& options) {
   std::set<std::string> damaged;
   Json checkpoints = Json::array();
   Json shared_files = Json::array();
+  Json wrong_outputs = Json::array();
   for (const std::string& path : options.paths) {
     const auto found = checkpoints_of(context.files(), path);
+    OutputCheck outputs;
     for (const internal::FoundCheckpoint& each : found) {
       const Inspection inspection = inspect(context.files(), each, Depth::kEverything);
       if (inspection.is_gone) continue;
       code = exit_code(code, inspection);
+      if (inspection.is_sound()) outputs.add(each.prefix, outputs_of(context.files(), each));
       if (!inspection.is_sound()) damaged.insert(each.prefix);
       if (context.json())
         checkpoints.push_back(as_json(each, inspection));
       else if (!options.quiet)
         context.print(as_text(each, inspection));
+    }
+    for (const OutputCheck::Found& wrong : outputs.problems(context.files())) {
+      code = exit_code(code, {.problems = {wrong.problem}});
+      if (context.json())
+        wrong_outputs.push_back(as_json(wrong));
+      else if (!options.quiet)
+        context.print(to_line(wrong));
     }
     for (const SharedData& data : find_shared_data(context.files(), found)) {
       if (context.json())
@@ -104,7 +139,8 @@ int verify(const Context& context, const VerifyOptions& options) {
   if (context.json())
     context.print_json(Json{{"sound", code == kSuccess},
                             {"checkpoints", std::move(checkpoints)},
-                            {"shared_files", std::move(shared_files)}});
+                            {"shared_files", std::move(shared_files)},
+                            {"wrong_outputs", std::move(wrong_outputs)}});
   return code;
 }
 

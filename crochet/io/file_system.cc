@@ -107,9 +107,19 @@ std::string FileSystem::fixed_path(const std::string& path, const WorkingDirecto
   return path;
 }
 
+void FileSystem::sync_file(const std::string& path) {
+  static_cast<void>(file_size(path));  // append_to() would make a missing one.
+  append_to(path)->sync();
+}
+
 void FileSystem::link(const std::string& from, const std::string& to) {
   throw UnimplementedError(
       fmt::format("{}: link to {} failed: this file system has no links", from, to));
+}
+
+void FileSystem::clone(const std::string& from, const std::string& to) {
+  throw UnimplementedError(
+      fmt::format("{}: clone to {} failed: this file system has no reflinks", from, to));
 }
 
 void FileSystem::make_symbolic_link(const std::string& target, const std::string& path) {

@@ -129,6 +129,8 @@ class CROCHET_EXPORT ReadableFile {
   virtual ~ReadableFile() = default;
 
   virtual uint64_t size() const = 0;
+  // False if it belongs to another user than that of the process, and not to root.
+  virtual bool is_own() const { return true; }
   // The bytes stored on disk: less than size() if the file has holes, which take no space.
   virtual uint64_t stored_bytes() const { return size(); }
   // Fills all of `destination` with the bytes from `offset` on.
@@ -219,6 +221,10 @@ class CROCHET_EXPORT FileSystem {
   // UnimplementedError, which is the default, or another error where files cannot have several
   // names.
   virtual void link(const std::string& from, const std::string& to);
+  // Creates a file with the bytes of another one, which neither reads nor writes them: the file
+  // system shares them until one of the files changes (a reflink). Throws: UnimplementedError,
+  // which is the default, if it cannot; AlreadyExistsError if there is something at `to`.
+  virtual void clone(const std::string& from, const std::string& to);
   // Creates a symbolic link to `target`, which may be missing. The link survives a power cut after
   // sync_directory(). rename() and remove() affect the link, not the file that it leads to. Throws:
   // AlreadyExistsError if there is something at `path`; UnimplementedError, which is the default,
@@ -230,6 +236,10 @@ class CROCHET_EXPORT FileSystem {
   virtual void remove(const std::string& path) = 0;
   // Shortens a file. Requires: size is at most the file's.
   virtual void truncate(const std::string& path, uint64_t size) = 0;
+  // Returns once all bytes of a file, and its length, would survive a power cut, also those that
+  // are still being appended through another object, as far as they were flushed before the call.
+  // After an error nobody knows which bytes are on the disk, even if a later call succeeds.
+  virtual void sync_file(const std::string& path);
   // Creates a directory and its missing parents; existing ones are accepted. The
   // new directories survive a power cut.
   virtual void create_directories(const std::string& path) = 0;
@@ -335,6 +345,9 @@ class CROCHET_EXPORT ForwardingDirectory : public Directory {
   void link(const std::string& from, const std::string& to) override {
     files_.link(translated(from), translated(to));
   }
+  void clone(const std::string& from, const std::string& to) override {
+    files_.clone(translated(from), translated(to));
+  }
   void make_symbolic_link(const std::string& target, const std::string& path) override {
     files_.make_symbolic_link(target, translated(path));
   }
@@ -348,6 +361,7 @@ class CROCHET_EXPORT ForwardingDirectory : public Directory {
   void create_directories(const std::string& path) override {
     files_.create_directories(translated(path));
   }
+  void sync_file(const std::string& path) override { files_.sync_file(translated(path)); }
   void sync_directory(const std::string& path) override { files_.sync_directory(translated(path)); }
   std::unique_ptr<FileLock> try_lock(const std::string& path) override {
     return files_.try_lock(translated(path));

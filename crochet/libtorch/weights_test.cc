@@ -12,7 +12,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/track.h"

@@ -3,7 +3,7 @@
 #include "crochet/loop/evaluator.h"
 
 #include "crochet/base/error.h"
-#include "crochet/loop/internal/restore_purpose.h"
+#include "crochet/tracking/internal/restore_purpose.h"
 
 namespace crochet::inline v0 {
 

@@ -5,8 +5,8 @@
 #include "crochet/base/error.h"
 #include "crochet/loop/internal/load_values.h"
 #include "crochet/loop/internal/restore_advice.h"
-#include "crochet/loop/internal/restore_purpose.h"
 #include "crochet/loop/internal/restoring.h"
+#include "crochet/tracking/internal/restore_purpose.h"
 
 namespace crochet::inline v0 {
 

@@ -116,6 +116,8 @@ class CROCHET_EXPORT PartValues {
   virtual void read_later(const std::string& key, Take take) = 0;
   // Calls `take` now, with a value on which other parts depend. Slower.
   virtual void read_now(const std::string& key, const Take& take) = 0;
+  // The prefix of the checkpoint; empty if the values are from elsewhere.
+  virtual std::string checkpoint() const { return {}; }
   // Reports changes of the container that is the part `key`.
   virtual void record_entries(const std::string& key, const EntryChanges& changes) {
     static_cast<void>(key);

@@ -118,6 +118,10 @@ class CROCHET_EXPORT PendingCopies {
   // names values that are not of one step, as far as the engine can tell; UnannouncedWriteError
   // if that is why.
   virtual void verify() const {}
+  // Called after that, before the checkpoint with this prefix is published: has what the checkpoint
+  // refers to outside of its tensors survive a power cut. Called again for another attempt. Throws
+  // the file system's error.
+  virtual void make_durable(const std::string& /*checkpoint*/) {}
 };
 
 // The state between two steps: named tensors that do not change, in no particular
@@ -183,6 +187,8 @@ class CROCHET_EXPORT Snapshot {
   // the snapshot was taken, as its version number shows, or as the engine reports. Savers call it
   // before they publish: a state torn between steps is an error and is never published.
   void verify() const;
+  // For savers, after verify(): as PendingCopies::make_durable().
+  void make_durable(const std::string& checkpoint) const;
   // The bytes of all elements; does not wait.
   size_t num_bytes() const {
     size_t sum = 0;

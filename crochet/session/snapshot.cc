@@ -69,4 +69,8 @@ void Snapshot::verify() const {
   for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->verify();
 }
 
+void Snapshot::make_durable(const std::string& checkpoint) const {
+  for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->make_durable(checkpoint);
+}
+
 }  // namespace crochet::inline v0

@@ -156,6 +156,7 @@ class FailingFileSystem::ReadFile final : public ReadableFile {
       : file_(std::move(file)), path_(std::move(path)), shared_(std::move(shared)) {}
 
   uint64_t size() const override { return file_->size(); }
+  bool is_own() const override { return file_->is_own(); }
   void read_at(uint64_t offset, std::span<std::byte> destination) const override {
     shared_->reads.begin(fmt::format("read {} {} {}", path_, offset, destination.size()));
     file_->read_at(offset, destination);
@@ -344,6 +345,13 @@ void FailingFileSystem::link(const std::string& from, const std::string& to) {
   });
 }
 
+void FailingFileSystem::clone(const std::string& from, const std::string& to) {
+  state_->run(fmt::format("clone {} -> {}", from, to), [&] {
+    files_.clone(from, to);
+    state_->protocol.create(to);
+  });
+}
+
 void FailingFileSystem::make_symbolic_link(const std::string& target, const std::string& path) {
   state_->run(fmt::format("make_symbolic_link {} -> {}", path, target), [&] {
     files_.make_symbolic_link(target, path);
@@ -365,6 +373,10 @@ void FailingFileSystem::remove(const std::string& path) {
 
 void FailingFileSystem::truncate(const std::string& path, uint64_t size) {
   state_->run(fmt::format("truncate {} {}", path, size), [&] { files_.truncate(path, size); });
+}
+
+void FailingFileSystem::sync_file(const std::string& path) {
+  state_->run(fmt::format("sync_file {}", path), [&] { files_.sync_file(path); });
 }
 
 void FailingFileSystem::create_directories(const std::string& path) {

@@ -43,10 +43,12 @@ enum class FailedWork {
 //
 // Operations read "create a", "create_large a 4096" (bytes expected), "append_to a",
 // "append a 4096" (bytes), "sync a", "close a", "rename a -> b", "link a -> b",
-// "make_symbolic_link a -> b" (at "a"), "remove a", "truncate a 12", "create_directories d",
-// "sync_directory d", "lock a", "write_lock a". Reading calls read "open a", "read a 12 4096"
-// (offset, bytes), "exists a", "file_size a", "modified_time a", "list d", "read_symbolic_link a",
-// "free_bytes d", "open_directory d", "check_in_place d". Open directories share the counts.
+// "clone a -> b",
+// "make_symbolic_link a -> b" (at "a"), "remove a", "truncate a 12", "sync_file a",
+// "create_directories d", "sync_directory d", "lock a", "write_lock a". Reading calls read "open
+// a", "read a 12 4096" (offset, bytes), "exists a", "file_size a", "modified_time a", "list d",
+// "read_symbolic_link a", "free_bytes d", "open_directory d", "check_in_place d". Open directories
+// share the counts.
 //
 // Thread-safe.
 class CROCHET_EXPORT FailingFileSystem final : public FileSystem {
@@ -110,10 +112,12 @@ class CROCHET_EXPORT FailingFileSystem final : public FileSystem {
 
   void rename(const std::string& from, const std::string& to) override;
   void link(const std::string& from, const std::string& to) override;
+  void clone(const std::string& from, const std::string& to) override;
   void make_symbolic_link(const std::string& target, const std::string& path) override;
   std::optional<std::string> read_symbolic_link(const std::string& path) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, uint64_t size) override;
+  void sync_file(const std::string& path) override;
   void create_directories(const std::string& path) override;
   void sync_directory(const std::string& path) override;
 

@@ -249,9 +249,11 @@ TEST(FailingFileSystemTest, EveryOperationCanFailAndThenDoesNothing) {
       [](FileSystem& files) { files.create_large("new", 3); },
       [](FileSystem& files) { files.append_to("new"); },
       [](FileSystem& files) { files.rename("a", "new"); },
+      [](FileSystem& files) { files.clone("a", "new"); },
       [](FileSystem& files) { files.remove("a"); },
       [](FileSystem& files) { files.truncate("a", 0); },
       [](FileSystem& files) { files.create_directories("new"); },
+      [](FileSystem& files) { files.sync_file("a"); },
       [](FileSystem& files) { files.sync_directory(""); },
       [](FileSystem& files) { files.try_lock("new"); },
   };

@@ -336,6 +336,8 @@ TEST_P(FileSystemContract, NamesMissingFiles) {
   expect_error<NotFoundError>(missing, [&] { files_.remove(missing); });
   expect_error<NotFoundError>(missing, [&] { files_.rename(missing, path("a")); });
   expect_error<NotFoundError>(missing, [&] { files_.truncate(missing, 0); });
+  expect_error<NotFoundError>(missing, [&] { files_.sync_file(missing); });
+  EXPECT_FALSE(files_.exists(missing));
   expect_error<NotFoundError>(missing, [&] { files_.sync_directory(missing); });
   expect_error<NotFoundError>(missing, [&] { files_.free_bytes(missing); });
 }
@@ -366,6 +368,7 @@ TEST_P(FileSystemContract, RejectsADirectoryAsAFile) {
   expect_error<FailedPreconditionError>(path("d"), [&] { files_.create_large(path("d"), 0); });
   expect_error<FailedPreconditionError>(path("d"), [&] { files_.append_to(path("d")); });
   expect_error<FailedPreconditionError>(path("d"), [&] { files_.truncate(path("d"), 0); });
+  expect_error<FailedPreconditionError>(path("d"), [&] { files_.sync_file(path("d")); });
   expect_error<FailedPreconditionError>(path("d"), [&] { files_.try_lock(path("d")); });
 }
 
@@ -568,6 +571,33 @@ TEST_P(FileSystemContract, Truncates) {
   EXPECT_EQ(read_file(files_, path("a")), "0123");
   files_.append_to(path("a"))->append("x");
   EXPECT_EQ(read_file(files_, path("a")), "0123x");
+}
+
+TEST_P(FileSystemContract, SyncsAFileThatIsStillWritten) {
+  const auto file = files_.create(path("a"));
+  file->append("0123");
+  file->flush();
+  files_.sync_file(path("a"));
+  file->append("4567");
+  file->close();
+  EXPECT_EQ(read_file(files_, path("a")), "01234567");
+}
+
+// Or says that it cannot.
+TEST_P(FileSystemContract, ClonesAFile) {
+  write(path("a"), "0123");
+  try {
+    files_.clone(path("a"), path("b"));
+  } catch (const UnimplementedError&) {
+    EXPECT_FALSE(files_.exists(path("b")));
+    return;
+  }
+  write(path("a"), "other");
+  EXPECT_EQ(read_file(files_, path("b")), "0123");
+  files_.append_to(path("b"))->append("45");
+  EXPECT_EQ(read_file(files_, path("a")), "other");
+  expect_error<AlreadyExistsError>(path("b"), [&] { files_.clone(path("a"), path("b")); });
+  expect_error<NotFoundError>(path("missing"), [&] { files_.clone(path("missing"), path("c")); });
 }
 
 TEST_P(FileSystemContract, AcceptsExistingDirectories) {

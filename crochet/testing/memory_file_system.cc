@@ -286,6 +286,17 @@ void MemoryFileSystem::link(const std::string& from, const std::string& to) {
   place.directory->entries[place.name] = node;
 }
 
+void MemoryFileSystem::clone(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(state_->mutex);
+  const auto node = find_file(*state_, from, "clone");
+  const internal::MemoryPlace place = find_place(state_->root, to, "clone");
+  if (place.node) internal::throw_errno(EEXIST, to, "clone");
+  const auto copy = std::make_shared<internal::MemoryNode>(/*directory=*/false);
+  copy->bytes = node->bytes;
+  copy->modified_time = state_->clock.wall_time();
+  place.directory->entries.emplace(place.name, copy);
+}
+
 void MemoryFileSystem::make_symbolic_link(const std::string& target, const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   const std::string operation = fmt::format("symbolic link to {}", target);
@@ -322,6 +333,12 @@ void MemoryFileSystem::truncate(const std::string& path, uint64_t size) {
   const auto node = find_own_file(*state_, path, "truncate");
   node->bytes.resize(size);
   node->modified_time = state_->clock.wall_time();
+}
+
+void MemoryFileSystem::sync_file(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  const auto node = find_file(*state_, path, "fdatasync");
+  node->synced_bytes = node->bytes;
 }
 
 void MemoryFileSystem::create_directories(const std::string& path) {

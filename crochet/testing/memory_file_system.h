@@ -84,10 +84,12 @@ class CROCHET_EXPORT MemoryFileSystem : public FileSystem {
   void rename(const std::string& from, const std::string& to) override;
   void link(const std::string& from, const std::string& to) override;
   // The target is an absolute path. Only open(), file_size() and modified_time() follow such links.
+  void clone(const std::string& from, const std::string& to) override;
   void make_symbolic_link(const std::string& target, const std::string& path) override;
   std::optional<std::string> read_symbolic_link(const std::string& path) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, uint64_t size) override;
+  void sync_file(const std::string& path) override;
   void create_directories(const std::string& path) override;
   void sync_directory(const std::string& path) override;
 

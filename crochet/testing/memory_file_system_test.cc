@@ -25,6 +25,17 @@ void write_synced(FileSystem& files, const std::string& path, std::string_view c
   file->sync();
 }
 
+TEST(MemoryFileSystemTest, AFileSyncedByItsNameSurvives) {
+  MemoryFileSystem files;
+  const auto file = files.create("a");
+  file->append("synced");
+  files.sync_file("a");
+  file->append(" and not");
+  files.sync_directory("");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "synced");
+}
+
 TEST(MemoryFileSystemTest, APowerCutLosesAFileWhoseDirectoryWasNotSynced) {
   MemoryFileSystem files;
   write_synced(files, "a", "a");

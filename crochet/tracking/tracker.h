@@ -138,6 +138,9 @@ class CROCHET_EXPORT Tracker {
   bool is_restoring() const;
   // The name of the value, with those of what it is a part of.
   std::string name() const;
+  // True where values become variables and objects of the graph. False in what may come and go, as
+  // an element of a container does.
+  bool is_direct() const { return visitor_ == nullptr && members_ == nullptr; }
   // Of the loop.
   local::Graph& graph() const { return *graph_; }
 
@@ -180,8 +183,6 @@ class CROCHET_EXPORT Tracker {
   // Records epochs, whose progress is a curve of a loop.
   void record_epochs(const EpochOrder& epochs) const;
 
-  // True where values become variables and objects of the graph.
-  bool is_direct() const { return visitor_ == nullptr && members_ == nullptr; }
   // What the checkpoint has here; empty in a save.
   StoredParts stored() const;
   // The same, or of parts as they are now, what the checkpoint has that they are compared with.

@@ -61,6 +61,7 @@ class CrochetConan(ConanFile):
         if self.options.system_libraries:
             return
         self.requires("fmt/9.1.0")
+        self.requires("zlib/1.2.13")
         if self.options.isal:
             self.requires("isa-l/2.30.0")
         if self.options.uring:
@@ -104,7 +105,7 @@ class CrochetConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
 
     def package_info(self):
-        linked = {"fmt": "fmt::fmt"}
+        linked = {"fmt": "fmt::fmt", "z": "zlib::zlib"}
         if self.options.isal:
             linked["isal"] = "isa-l::isa-l"
         if self.options.uring:

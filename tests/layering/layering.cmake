@@ -41,13 +41,14 @@ set(table
     "engines/tensorflow         | training ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
     "engines/tensorflow/builder | engines/tensorflow training ranks session tensor io base | `GraphBuilder`, which builds such graphs in C++"
     "tracking                   | engines/local copies checkpoint session tensor io base | values of the program as state: `Tracker`, and what it knows of types, classes, containers, `Epochs`"
-    "loop                       | tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
-    "libtorch                   | loop tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
+    "outputs                    | tracking training ranks engines/local copies checkpoint session tensor io group base | what a run writes, in agreement with its checkpoints: `OutputFile`"
+    "loop                       | outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
+    "libtorch                   | loop outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
     "mpi                        | group base | a component: a `Group` over MPI"
     "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
-    "tools                      | checkpoint summary session tensor io base version.h | the command `crochet`"
+    "tools                      | outputs checkpoint summary session tensor io base version.h | the command `crochet`"
     ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
-set(core base group io tensor session copies checkpoint summary ranks training hooks engines/local tracking loop)
+set(core base group io tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|([^|]*)\\| (.*)$" matched "${line}")

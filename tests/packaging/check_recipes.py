@@ -24,6 +24,7 @@ LIBRARIES = [
     ("protozero", "protozero", "protozero"),
     ("uring", "liburing", "liburing"),
     ("xxhash", "xxhash", "xxhash"),
+    ("z", "zlib", "zlib"),
 ]
 
 

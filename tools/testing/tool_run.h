@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/tensor/tensor.h"

@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 #include "crochet/testing/temp_directory.h"

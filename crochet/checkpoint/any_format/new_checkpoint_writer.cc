@@ -1,11 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
-
 #include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
+#include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/safetensors/internal/safetensors_writer.h"
 
 namespace crochet::inline v0 {

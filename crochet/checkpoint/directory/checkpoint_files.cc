@@ -19,13 +19,15 @@
 namespace crochet::inline v0 {
 namespace {
 
-// The data files of a prefix except those that are also an index, for any number of data files.
-std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
+// The data files of a prefix except those that are also an index, for any number of data files;
+// with copies of the program's own files.
+std::vector<std::string> files_beside_index(FileSystem& files, const std::string& prefix) {
   std::vector<std::string> paths;
   const std::string directory = directory_of(prefix);
   const std::string base = base_name(prefix);
   for (const internal::ListedFile& file : internal::list_files(files, directory))
-    if (file.is_data() && file.base == base) paths.push_back(join_path(directory, file.name));
+    if ((file.is_data() || file.is_attached()) && file.base == base)
+      paths.push_back(join_path(directory, file.name));
   return paths;
 }
 
@@ -104,7 +106,7 @@ std::optional<double> internal::time_of_checkpoint(FileSystem& files, const std:
 void remove_checkpoint(FileSystem& files, const std::string& prefix) {
   remove_if_there(files, prefix + ".meta");
   remove_indexes(files, directory_of(prefix), internal::index_filenames(prefix));
-  for (const std::string& path : data_files(files, prefix)) remove_if_there(files, path);
+  for (const std::string& path : files_beside_index(files, prefix)) remove_if_there(files, path);
   remove_if_there(files, internal::sidecar_filename(prefix));
 }
 
@@ -113,11 +115,16 @@ void internal::remove_replaced(FileSystem& files, const std::string& prefix,
   const std::string directory = directory_of(prefix);
   const std::set<std::string> own = names_of(base_name(prefix), format, num_shards);
   const auto is_own = [&](const std::string& path) { return own.contains(base_name(path)); };
+  // Those of this checkpoint have replaced the others.
+  const auto is_copy = [](const std::string& path) {
+    const auto file = parse_checkpoint_filename(base_name(path));
+    return file && file->role == FileRole::kAttached;
+  };
   std::vector<std::string> indexes = internal::index_filenames(prefix);
   std::erase_if(indexes, is_own);
   remove_indexes(files, directory, indexes);
-  for (const std::string& path : data_files(files, prefix))
-    if (!is_own(path)) remove_if_there(files, path);
+  for (const std::string& path : files_beside_index(files, prefix))
+    if (!is_own(path) && !is_copy(path)) remove_if_there(files, path);
 }
 
 bool internal::remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
@@ -132,7 +139,7 @@ bool internal::remove_unless_published(FileSystem& files, const std::string& pre
 
 std::vector<std::string> internal::paths_of_checkpoint(FileSystem& files,
                                                        const std::string& prefix) {
-  std::vector<std::string> paths = data_files(files, prefix);
+  std::vector<std::string> paths = files_beside_index(files, prefix);
   paths.push_back(prefix + ".meta");
   std::ranges::move(internal::index_filenames(prefix), std::back_inserter(paths));
   paths.push_back(internal::sidecar_filename(prefix));

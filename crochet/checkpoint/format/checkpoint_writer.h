@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -130,5 +131,20 @@ class CROCHET_EXPORT CheckpointWriter {
   // file, or the index of several such files. Requires: write_and_sync().
   virtual uint32_t index_crc32c() const = 0;
 };
+
+struct NewCheckpointOptions {
+  int num_shards = 1;
+  // If known, the approximate size of each data file.
+  std::vector<uint64_t> expected_bytes = {};
+  // See BundleWriterOptions.
+  std::vector<std::string> linked_files = {};
+};
+
+// `files` is not owned and must outlive the writer. Throws: InvalidArgumentError for no data files
+// or more than 99999, for the format kTorch, and for linked files in any format but kTensorBundle;
+// what FileSystem::link() throws.
+CROCHET_EXPORT std::unique_ptr<CheckpointWriter> new_checkpoint_writer(
+    CheckpointFormat format, FileSystem& files, std::string prefix,
+    NewCheckpointOptions options = {});
 
 }  // namespace crochet::inline v0

@@ -13,7 +13,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/internal/background_saver.h"

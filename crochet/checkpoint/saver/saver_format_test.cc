@@ -7,7 +7,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 
 #include "crochet/base/error.h"
@@ -108,6 +110,19 @@ class PosixOperations : public Base {
           from, fmt::format("link to {}", to));
   }
 
+  void clone(const std::string& from, const std::string& to) override {
+    const FileDescriptor source = open_file(place_of(from), OpenFor::kReading);
+    const FilePlace place = place_of(to);
+    const FileDescriptor copy = open_file(place, OpenFor::kReplacing, O_EXCL);
+    if (retry_interrupted([&] { return ::ioctl(copy.get(), FICLONE, source.get()); }) == 0) return;
+    const int error = errno;
+    ::unlinkat(place.at(), name_of(place), 0);
+    if (error == EOPNOTSUPP || error == EXDEV || error == ENOTTY || error == EINVAL)
+      throw UnimplementedError(
+          fmt::format("{}: clone to {} failed: this file system has no reflinks", from, to));
+    throw_errno(error, from, fmt::format("clone to {}", to));
+  }
+
   void make_symbolic_link(const std::string& target, const std::string& path) override {
     const FilePlace place = place_of(path);
     check(::symlinkat(target.c_str(), place.at(), place.name.c_str()), path,
@@ -142,6 +157,12 @@ class PosixOperations : public Base {
     const FileDescriptor file = open_file(place_of(path), OpenFor::kCutting);
     check(retry_interrupted([&] { return ::ftruncate(file.get(), static_cast<off_t>(size)); }),
           path, "truncate");
+  }
+
+  // Not through append_to(), which replaces a file that has several names.
+  void sync_file(const std::string& path) override {
+    const FileDescriptor file = open_file(place_of(path), OpenFor::kReading, O_NOFOLLOW);
+    check(retry_interrupted([&] { return ::fdatasync(file.get()); }), path, "fdatasync");
   }
 
   void create_directories(const std::string& path) override {

@@ -92,6 +92,12 @@ uint64_t PosixReadableFile::size() const {
   return static_cast<uint64_t>(status.st_size);
 }
 
+bool PosixReadableFile::is_own() const {
+  struct stat status;
+  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  return status.st_uid == 0 || status.st_uid == ::geteuid();
+}
+
 // The number of blocks is quick to get, but some file systems do not report it, or compress their
 // data: a file counts as having holes only if they are found.
 uint64_t PosixReadableFile::stored_bytes() const {

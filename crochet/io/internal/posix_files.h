@@ -43,6 +43,7 @@ class PosixReadableFile final : public ReadableFile {
       : PosixReadableFile(FilePlace{path, path}, streams) {}
 
   uint64_t size() const override;
+  bool is_own() const override;
   uint64_t stored_bytes() const override;
   void read_at(uint64_t offset, std::span<std::byte> destination) const override;
   std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override;

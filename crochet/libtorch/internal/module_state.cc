@@ -12,8 +12,8 @@
 #include "crochet/libtorch/internal/scalar_type.h"
 #include "crochet/libtorch/internal/tensor_memory.h"
 #include "crochet/libtorch/internal/tracked_tensor.h"
-#include "crochet/loop/internal/restore_purpose.h"
 #include "crochet/session/internal/nested_names.h"
+#include "crochet/tracking/internal/restore_purpose.h"
 
 namespace crochet::inline v0::libtorch::internal {
 namespace {

@@ -20,15 +20,16 @@
 #include "crochet/loop/internal/option_checks.h"
 #include "crochet/loop/internal/rehearsed_steps.h"
 #include "crochet/loop/internal/restore_advice.h"
-#include "crochet/loop/internal/restore_purpose.h"
 #include "crochet/loop/internal/restoring.h"
 #include "crochet/loop/internal/run_restore.h"
 #include "crochet/loop/internal/training_run.h"
 #include "crochet/loop/loop.h"
+#include "crochet/outputs/internal/outputs_hook.h"
 #include "crochet/ranks/internal/rank_shards.h"
 #include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/internal/held_generators.h"
 #include "crochet/session/parted_saveable.h"
+#include "crochet/tracking/internal/restore_purpose.h"
 #include "crochet/tracking/internal/tracked_epochs.h"
 
 namespace crochet::inline v0::internal {
@@ -427,6 +428,7 @@ void LoopState::rehearse(Session& session, const Operation& train) {
   internal::rehearse(session, FileSystem::or_posix(options_.files),
                      {.prefix = join_path(options_.checkpoint.dir, "rehearsal"),
                       .num_steps = options_.debug.rehearsal_steps,
+                      .when_restored = [this] { start_restored_outputs(graph_); },
                       .make_step = make_step});
   step_.stop_.reset();
   skipped_steps_ = 0;

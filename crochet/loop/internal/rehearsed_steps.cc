@@ -22,10 +22,11 @@ namespace {
 // The checkpoints of a rehearsal.
 class Checkpoints {
  public:
-  Checkpoints(Session& session, FileSystem& files, std::string prefix)
+  Checkpoints(Session& session, FileSystem& files, const RehearsedSteps& steps)
       : session_(session),
         files_(files),
-        prefix_(std::move(prefix)),
+        prefix_(steps.prefix),
+        when_restored_(steps.when_restored),
         saver_({.max_to_keep = 0,
                 .latest_filename = std::string(base_name(prefix_)),
                 .allow_empty = true,
@@ -43,18 +44,23 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  static constexpr const char* kStart = "-start";
-  static constexpr const char* kStraight = "-straight";
-  static constexpr const char* kResumed = "-resumed";
+  // Numbered, as the checkpoints are that have copies of files.
+  static constexpr const char* kStart = "-0";
+  static constexpr const char* kStraight = "-1";
+  static constexpr const char* kResumed = "-2";
 
   void save(const char* name) { saver_.save(session_, prefix_ + name); }
-  void restore(const char* name) { saver_.restore(session_, prefix_ + name); }
+  void restore(const char* name) {
+    saver_.restore(session_, prefix_ + name);
+    when_restored_();
+  }
   CheckpointReader read(const char* name) const { return CheckpointReader(prefix_ + name, files_); }
 
  private:
   Session& session_;
   FileSystem& files_;
   const std::string prefix_;
+  const std::function<void()>& when_restored_;
   Saver saver_;
 };
 
@@ -111,7 +117,7 @@ void make_twice(Checkpoints& checkpoints, const RehearsedSteps& steps) {
 }  // namespace
 
 void rehearse(Session& session, FileSystem& files, const RehearsedSteps& steps) {
-  Checkpoints checkpoints(session, files, steps.prefix);
+  Checkpoints checkpoints(session, files, steps);
   checkpoints.save(Checkpoints::kStart);
   try {
     make_twice(checkpoints, steps);

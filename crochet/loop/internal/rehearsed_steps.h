@@ -14,6 +14,8 @@ namespace crochet::inline v0::internal {
 struct RehearsedSteps {
   std::string prefix;  // Of the checkpoints, which are removed at the end.
   int64_t num_steps = 0;
+  // Called after each restore.
+  std::function<void()> when_restored = {};
   // Makes a step. False if the program makes no further one.
   std::function<bool()> make_step = {};
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "crochet/checkpoint/directory/internal/chosen_checkpoint.h"
-#include "crochet/loop/internal/restore_purpose.h"
+#include "crochet/tracking/internal/restore_purpose.h"
 
 namespace crochet::inline v0::internal {
 namespace {

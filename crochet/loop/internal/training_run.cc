@@ -12,6 +12,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/loop/internal/default_hooks.h"
 #include "crochet/loop/internal/restoring.h"
+#include "crochet/outputs/internal/outputs_hook.h"
 #include "crochet/ranks/internal/rank_shards.h"
 #include "crochet/session/internal/rank_layout.h"
 
@@ -175,6 +176,10 @@ internal::StartedRun::StartedRun(TrainingRun run)
   agreement.check_same([this] { return fingerprint_of(run_); });
   check_shards(run_.graph, agreement);
   hooks_ = wire_default_hooks(run_, scaffold_);
+  if (auto outputs = make_outputs_hook(
+          run_.graph,
+          {.directory = run_.checkpoint.dir, .files = run_.files, .agreement = run_.agreement}))
+    hooks_.insert(hooks_.begin(), std::move(outputs));
 
   try {
     session_.reset(new MonitoredSession(make_creator(run_, scaffold_), hooks_,

@@ -11,6 +11,12 @@
 
 namespace crochet::inline v0::internal {
 
+namespace {
+
+constexpr std::string_view kAttachedInfix = ".file-";
+
+}  // namespace
+
 std::string index_filename(std::string_view prefix) { return fmt::format("{}.index", prefix); }
 
 std::string data_filename(std::string_view prefix, int shard, int num_shards) {
@@ -27,6 +33,12 @@ std::string safetensors_index_filename(std::string_view prefix) {
 
 std::string safetensors_shard_filename(std::string_view prefix, int shard, int num_shards) {
   return fmt::format("{}-{:05d}-of-{:05d}.safetensors", prefix, shard + 1, num_shards);
+}
+
+std::string attached_filename(std::string_view prefix, std::string_view name) {
+  std::string escaped;
+  for (const char c : name) escaped += c == '%' ? "%25" : c == '/' ? "%2F" : std::string(1, c);
+  return fmt::format("{}{}{}", prefix, kAttachedInfix, escaped);
 }
 
 std::string sidecar_filename(std::string_view prefix) { return fmt::format("{}.json", prefix); }
@@ -78,6 +90,15 @@ std::optional<CheckpointFilename> remove_state_suffix(std::string_view name) {
   return std::nullopt;
 }
 
+// `<base>-<digits>.file-<any text>`: the name may end like any other file's.
+std::optional<CheckpointFilename> parse_attached(std::string_view name) {
+  const size_t end = name.find(kAttachedInfix);
+  if (end == std::string_view::npos || end + kAttachedInfix.size() == name.size()) return {};
+  std::string_view base = name.substr(0, end);
+  if (remove_digits(base) == 0 || !base.ends_with('-')) return {};
+  return CheckpointFilename{FileRole::kAttached, name.substr(0, end)};
+}
+
 bool remove_tempstate(std::string_view& name) {
   std::string_view rest = name;
   if (remove_digits(rest) == 0 || !remove_suffix(rest, kTemporarySuffix)) return false;
@@ -105,6 +126,7 @@ std::string failed_part_filename(std::string_view prefix) {
 }
 
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name) {
+  if (const auto attached = parse_attached(name)) return attached;
   std::string_view part = name;
   remove_tmp(part);
   if (remove_suffix(part, kFailedSuffix) && remove_tempstate(part))

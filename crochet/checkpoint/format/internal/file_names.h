@@ -27,6 +27,10 @@ std::string safetensors_filename(std::string_view prefix);
 std::string safetensors_index_filename(std::string_view prefix);
 std::string safetensors_shard_filename(std::string_view prefix, int shard, int num_shards);
 
+// In both formats, the copy of a file that the program writes itself: `<prefix>.file-<name>`, with
+// "%" and "/" of the name as "%25" and "%2F".
+std::string attached_filename(std::string_view prefix, std::string_view name);
+
 // In both formats, information about the checkpoint without opening it: `<prefix>.json`.
 std::string sidecar_filename(std::string_view prefix);
 
@@ -51,6 +55,7 @@ inline constexpr std::string_view kPartsSuffix = "_temp";
 enum class FileRole {
   kIndex,
   kData,
+  kAttached,
   kSidecar,
   kMetaGraph,
   kTemporary,
@@ -69,6 +74,7 @@ struct CheckpointFilename {
 //   <base>.index, <base>.safetensors, <base>.safetensors.index.json
 //   <base>.data-<5 digits or more>-of-<5 digits or more>
 //   <base>-<5 digits or more>-of-<5 digits or more>.safetensors
+//   <base>.file-<any text>, if <base> ends with -<digits>
 //   <base>.json
 //   <base>.meta
 //   one of the first three lines followed by .tempstate<digits>

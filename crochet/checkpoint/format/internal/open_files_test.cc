@@ -10,7 +10,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/format/checkpoint_writer.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"

@@ -111,6 +111,7 @@ class PartReads::Values final : public PartValues {
   }
 
   const StoredParts& parts() const override { return parts_; }
+  std::string checkpoint() const override { return reads_.reader_.prefix(); }
 
   void read_later(const std::string& key, Take take) override {
     reads_.parts_.push_back({&object_, entries_.at(key), std::move(take)});

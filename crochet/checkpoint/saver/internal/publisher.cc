@@ -16,7 +16,6 @@
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/any_format/internal/index_file.h"
 #include "crochet/checkpoint/any_format/internal/storable_state.h"
-#include "crochet/checkpoint/any_format/new_checkpoint_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
@@ -294,7 +293,7 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     writer->write();
     promise.reach(SaveStage::kWritten);
     writer->write_and_sync();
-    verify(snapshot);
+    complete(snapshot, target.prefix);
     write_notes(target, snapshot, promise.ticket().step(),
                 {.num_bytes = writer->total_bytes(),
                  .shared_bytes = writer->linked_bytes(),
@@ -336,9 +335,13 @@ UnchangedValues Publisher::find_unchanged(FileSystem& files, const std::string& 
   return unchanged;
 }
 
-// A torn snapshot is torn in every directory; the next one may be whole.
-void Publisher::verify(const Snapshot& snapshot) {
-  judging(SaveFault::kThisSave, snapshot, [&] { snapshot.verify(); });
+// A torn snapshot is torn in every directory; the next one may be whole. The same holds for what
+// could not be made durable elsewhere.
+void Publisher::complete(const Snapshot& snapshot, const std::string& checkpoint) {
+  judging(SaveFault::kThisSave, snapshot, [&] {
+    snapshot.verify();
+    snapshot.make_durable(checkpoint);
+  });
 }
 
 std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
@@ -406,7 +409,7 @@ void Publisher::write_bundle(const CheckpointDirectory& directory, const std::st
   // One file, since there are as many as ranks.
   const auto writer = new_writer(files, prefix, 1, stored_, source, unchanged);
   writer->write_and_sync();
-  verify(snapshot);
+  complete(snapshot, checkpoint);
   writer->publish();
   if (!shares()) return;
   stored_.replace_part(checkpoint, *writer, snapshot, [&](std::string_view name) {
@@ -420,7 +423,7 @@ void Publisher::adopt_files(Target& target, ExternalBundle& external, const Snap
   try {
     promise.reach(SaveStage::kWritten);
     external.sync();
-    verify(snapshot);
+    complete(snapshot, target.prefix);
     write_notes(target, snapshot, promise.ticket().step(),
                 {.num_bytes = external.num_bytes(), .index_crc32c = external.index_crc32c()});
     external.publish();

@@ -140,7 +140,8 @@ class Publisher {
   // `prefix` is that of the part of `checkpoint`.
   void write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
                     const std::string& checkpoint, const SaveSource& source, SpaceCheck check);
-  static void verify(const Snapshot& snapshot);
+  // What a snapshot must be before it is published: whole, and all that it refers to durable.
+  static void complete(const Snapshot& snapshot, const std::string& checkpoint);
   // True if checkpoints share the values that did not change.
   bool shares() const;
   // The values that need not be written. Throws: ResourceExhaustedError if there is no room for the

@@ -22,10 +22,11 @@ namespace crochet::tool {
 // A command's access to files and output.
 class Context {
  public:
-  Context(FileSystem& files, const Streams& streams, bool json)
-      : files_(files), streams_(streams), json_(json) {}
+  Context(FileSystem& files, Clock& clock, const Streams& streams, bool json)
+      : files_(files), clock_(clock), streams_(streams), json_(json) {}
 
   FileSystem& files() const { return files_; }
+  Clock& clock() const { return clock_; }
   // True if the output is to be one JSON document, and no text.
   bool json() const { return json_; }
 
@@ -37,6 +38,7 @@ class Context {
 
  private:
   FileSystem& files_;  // Not owned; outlives this.
+  Clock& clock_;       // The same.
   const Streams streams_;
   const bool json_;
 };
@@ -79,6 +81,7 @@ void add_convert(CommandLine& line);
 void add_repair(CommandLine& line);
 void add_pin(CommandLine& line);  // Adds pin and unpin.
 void add_rehearse(CommandLine& line);
+void add_control(CommandLine& line);  // Adds stop, save, limit and status.
 
 inline constexpr const char* kNoLockHelp =
     "For file systems without locks: nothing else may write to the directory meanwhile";

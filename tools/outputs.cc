@@ -79,10 +79,9 @@ std::vector<std::string> output_lines(const std::vector<RecordedOutput>& outputs
     uint64_t num_bytes = 0;
     for (auto each = begin; each != end; ++each) num_bytes += each->num_bytes;
     const auto num_files = end - begin;
-    lines.push_back(
-        fmt::format("{}: {}{}, {} bytes", printable(begin->name), printable(begin->path),
-                    num_files == 1 ? "" : fmt::format(" and {} more files", num_files - 1),
-                    num_bytes));
+    lines.push_back(fmt::format(
+        "{}: {}{}, {} bytes", printable(begin->name), printable(begin->path),
+        num_files == 1 ? "" : fmt::format(" and {} more files", num_files - 1), num_bytes));
     begin = end;
   }
   return lines;

@@ -48,7 +48,8 @@ TEST_F(OutputsTest, AgreeWithTheirCheckpoints) {
 }
 
 TEST_F(OutputsTest, AreShownAndListed) {
-  EXPECT_THAT(run({"show", "run/model.ckpt-1"}).out, HasSubstr("output rows: run/rows.csv, 4 bytes\n"));
+  EXPECT_THAT(run({"show", "run/model.ckpt-1"}).out,
+              HasSubstr("output rows: run/rows.csv, 4 bytes\n"));
   EXPECT_THAT(run({"list", "run"}).out, HasSubstr("output rows: run/rows.csv, 8 bytes\n"));
   const Json outputs = run({"show", "--json", "run"}).json()["outputs"];
   ASSERT_EQ(outputs.size(), 1u);

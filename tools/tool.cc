@@ -61,6 +61,7 @@ void describe_program(CommandLine& line) {
   add_repair(line);
   add_pin(line);
   add_rehearse(line);
+  add_control(line);
 }
 
 // The known word that was probably meant; "" if none is close.
@@ -128,11 +129,11 @@ std::optional<int> parse(CommandLine& line, const std::vector<std::string>& argu
 }
 
 int run_command(const std::vector<std::string>& arguments, const Streams& streams,
-                FileSystem& files) {
+                FileSystem& files, Clock& clock) {
   CommandLine line;
   describe_program(line);
-  if (const auto code = parse(line, arguments, Context(files, streams, false))) return *code;
-  return line.command(Context(files, streams, line.json));
+  if (const auto code = parse(line, arguments, Context(files, clock, streams, false))) return *code;
+  return line.command(Context(files, clock, streams, line.json));
 }
 
 }  // namespace
@@ -159,14 +160,15 @@ CLI::App& add_command(CommandLine& line, const CommandHelp& help, Command comman
   return added;
 }
 
-int run_tool(const std::vector<std::string>& arguments, const Streams& streams, FileSystem& files) {
+int run_tool(const std::vector<std::string>& arguments, const Streams& streams, FileSystem& files,
+             Clock& clock) {
   const LogToStream log(streams.err);
   const auto fail = [&](std::string_view why) {
     streams.err << "crochet: " << printable_text(why) << std::endl;
     return kTrouble;
   };
   try {
-    const int code = run_command(arguments, streams, files);
+    const int code = run_command(arguments, streams, files, clock);
     streams.out.flush();
     return streams.out ? code : fail("standard output: cannot be written");
   } catch (const OutputClosed&) {

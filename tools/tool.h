@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/clock.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::tool {
@@ -26,6 +27,6 @@ struct Streams {
 // The library's warnings and errors go to `err` while it runs.
 // Throws: OutputClosed (output.h); nothing else.
 int run_tool(const std::vector<std::string>& arguments, const Streams& streams,
-             FileSystem& files = FileSystem::posix());
+             FileSystem& files = FileSystem::posix(), Clock& clock = Clock::real());
 
 }  // namespace crochet::tool

@@ -23,6 +23,7 @@ set(table
     "base                       |  | errors by canonical code, clock, log callback, the pending signal, threads"
     "group                      | base | processes that run one program together: `Group`, `SocketGroup` over TCP, `RankWatch` that notices who is lost"
     "io                         | base | files, directories held open, large files that bypass the page cache, atomic replacement, locks, crc32c"
+    "control                    | io base | what a run is asked from outside, by files in its directory: requests, answers, limits"
     "tensor                     | base | element types, shapes, shared aligned buffers, `Tensor`, DLPack"
     "session                    | tensor base | the contract with an engine: `Graph`, `Session`, `Output`, `Variable`, `Snapshot`, `Saveable`"
     "copies                     | session tensor base | memory that a program keeps changing while a snapshot needs it: borrowed arrays, the barrier of their writes, threads that copy"
@@ -36,19 +37,19 @@ set(table
     "summary                    | session tensor io base | TensorBoard event files, JSON lines, histograms, Chrome traces"
     "ranks                      | checkpoint session tensor io group base | what the ranks of a run agree on: `RunAgreement`, alone or of a group; the parts that they save together"
     "training                    | ranks checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
-    "hooks                      | training ranks summary checkpoint session tensor io group base | the hooks, a header each or with those that they serve"
+    "hooks                      | training ranks summary checkpoint session tensor control io group base | the hooks, a header each or with those that they serve"
     "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
     "engines/tensorflow         | training ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
     "engines/tensorflow/builder | engines/tensorflow training ranks session tensor io base | `GraphBuilder`, which builds such graphs in C++"
     "tracking                   | engines/local copies checkpoint session tensor io base | values of the program as state: `Tracker`, and what it knows of types, classes, containers, `Epochs`"
     "outputs                    | tracking training ranks engines/local copies checkpoint session tensor io group base | what a run writes, in agreement with its checkpoints: `OutputFile`"
-    "loop                       | outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
+    "loop                       | outputs control tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
     "libtorch                   | loop outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
     "mpi                        | group base | a component: a `Group` over MPI"
     "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
-    "tools                      | outputs checkpoint summary session tensor io base version.h | the command `crochet`"
+    "tools                      | outputs control checkpoint summary session tensor io base version.h | the command `crochet`"
     ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
-set(core base group io tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop)
+set(core base group io control tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|([^|]*)\\| (.*)$" matched "${line}")

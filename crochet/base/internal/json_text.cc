@@ -47,6 +47,11 @@ void JsonText::add(int64_t number) {
   text_ += text_of(number);
 }
 
+void JsonText::add(bool value) {
+  separate();
+  text_ += value ? "true" : "false";
+}
+
 void JsonText::add(std::string_view text) {
   separate();
   text_ += text_of(text);

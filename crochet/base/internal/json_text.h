@@ -35,6 +35,7 @@ class JsonText {
   // A number that JSON does not have becomes one of the strings "NaN", "Infinity" and "-Infinity".
   void add(double number);
   void add(int64_t number);
+  void add(bool value);
   // Bytes that are not UTF-8 become U+FFFD.
   void add(std::string_view text);
   void add(const char* text) { add(std::string_view(text)); }

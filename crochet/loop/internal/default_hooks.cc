@@ -8,6 +8,7 @@
 
 #include "crochet/base/internal/rehearsal.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
+#include "crochet/hooks/internal/control_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
 #include "crochet/hooks/metric_source.h"
@@ -74,19 +75,21 @@ std::shared_ptr<CheckpointSaverHook> new_saver(CheckpointSaverHookOptions option
   return std::make_shared<AsyncCheckpointSaverHook>(std::move(options));
 }
 
-std::shared_ptr<CheckpointSaverHook> make_saver(const TrainingRun& run,
-                                                const std::shared_ptr<Scaffold>& scaffold,
-                                                bool is_rehearsal) {
+std::shared_ptr<CheckpointSaverHook> make_saver(
+    const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold, bool is_rehearsal,
+    const std::shared_ptr<CheckpointSaverListener>& control) {
   const CheckpointOptions& options = run.checkpoint;
   const auto [steps, secs] =
       interval_of({options.every_steps, options.every_secs}, kCheckpointSecs);
   if (options.dir.empty() || (!secs && !steps)) return nullptr;
+  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = options.listeners;
+  if (control) listeners.push_back(control);
   return new_saver({.checkpoint_dir = options.dir,
                     .save_steps = steps,
                     .save_secs = secs,
                     .checkpoint_basename = options.basename,
                     .scaffold = scaffold,
-                    .listeners = options.listeners,
+                    .listeners = std::move(listeners),
                     .saving = options.saving,
                     .steps_per_run = run.steps_per_run,
                     .summary_writer = summary_writer(run),
@@ -104,7 +107,14 @@ HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffo
   if (is_chief) {
     hooks = run.chief_only_hooks;
     add_summary_hooks(run, scaffold, hooks);
-    saver = make_saver(run, scaffold, rehearsal.has_value());
+    std::shared_ptr<ControlHook> control;
+    if (!run.checkpoint.dir.empty()) {
+      control = std::make_shared<ControlHook>(run.checkpoint.dir, FileSystem::or_posix(run.files),
+                                              Clock::or_real(run.clock));
+      hooks.emplace_back(control);
+    }
+    saver =
+        make_saver(run, scaffold, rehearsal.has_value(), control ? control->listener() : nullptr);
     if (rehearsal) hooks.emplace_back(std::make_shared<RehearsalHook>(*rehearsal));
   }
   // In a cluster, each worker may have its own hooks that write.

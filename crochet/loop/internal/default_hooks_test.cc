@@ -13,12 +13,20 @@
 namespace crochet {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 
 class DefaultHooksTest : public testing::Test {
  protected:
+  // Of all but ControlHook.
   std::vector<std::string> names(const internal::TrainingRun& run) {
+    std::vector<std::string> names = all_names(run);
+    std::erase(names, "crochet");
+    return names;
+  }
+  std::vector<std::string> all_names(const internal::TrainingRun& run) {
     std::vector<std::string> names;
     for (const HookHandle& hook : internal::wire_default_hooks(run, std::make_shared<Scaffold>()))
       names.push_back(hook->name());
@@ -57,6 +65,14 @@ TEST_F(DefaultHooksTest, GivesWorkersOnlyTheUsersHooks) {
 
 TEST_F(DefaultHooksTest, AddsNothingWithoutADirectory) {
   EXPECT_THAT(names({.graph = graph_}), IsEmpty());
+}
+
+// In the chief of a run with a directory.
+TEST_F(DefaultHooksTest, ARunTakesRequestsFromOutside) {
+  EXPECT_THAT(all_names({.graph = graph_, .checkpoint = {.dir = "run"}}), Contains("crochet"));
+  EXPECT_THAT(all_names({.graph = graph_}), Not(Contains("crochet")));
+  EXPECT_THAT(all_names({.graph = graph_, .is_chief = false, .checkpoint = {.dir = "run"}}),
+              Not(Contains("crochet")));
 }
 
 TEST_F(DefaultHooksTest, AZeroIntervalSwitchesTheHookOff) {

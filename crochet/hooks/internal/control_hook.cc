@@ -1,0 +1,157 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/internal/control_hook.h"
+
+#include <ctime>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace crochet::inline v0::internal {
+namespace {
+
+constexpr Clock::Duration kInterval = std::chrono::seconds(1);
+// These n steps are short if they take less than this together.
+constexpr int kStepsToReading = 8;
+constexpr Clock::Duration kShortSteps = std::chrono::milliseconds(8);
+
+std::string text_of(const RunLimit& limit) {
+  std::string text =
+      limit.at_step ? fmt::format("at step {}", *limit.at_step)
+                    : fmt::format("at {:%F %T} UTC",
+                                  fmt::gmtime(static_cast<std::time_t>(limit.until.value_or(0))));
+  if (limit.when_saved) text += ", or with the first checkpoint after that";
+  return text;
+}
+
+}  // namespace
+
+// True once a checkpoint was published that the run was to wait for.
+class ControlHook::Listener final : public CheckpointSaverListener {
+ public:
+  bool after_save(Session&, int64_t) override {
+    has_saved_ = true;
+    return false;
+  }
+  bool take() { return std::exchange(has_saved_, false); }
+
+ private:
+  bool has_saved_ = false;
+};
+
+ControlHook::ControlHook(std::string directory, FileSystem& files, Clock& clock)
+    : control_(files, std::move(directory)),
+      clock_(clock),
+      listener_(std::make_shared<Listener>()) {}
+
+ControlHook::~ControlHook() = default;
+
+std::shared_ptr<CheckpointSaverListener> ControlHook::listener() { return listener_; }
+
+void ControlHook::after_create_session(Session& session, Coordinator&) {
+  first_step_ = read_global_step(session);
+  start_ = next_look_ = last_reading_ = clock_.coarse_now();
+  steps_to_reading_ = 1;
+  if (!std::exchange(knows_limit_, true)) limit_ = control_.limit();
+}
+
+std::optional<SessionRunArgs> ControlHook::before_run(SessionRunContext& context) {
+  is_step_requested_ = limit_.has_value();
+  if (is_step_requested_) context.request_global_step();
+  return {};
+}
+
+// The clock is not read in each of many short steps.
+bool ControlHook::is_time_to_look() {
+  if (--steps_to_reading_ > 0) return false;
+  const Clock::TimePoint now = clock_.coarse_now();
+  steps_to_reading_ = now - last_reading_ < kShortSteps ? kStepsToReading : 1;
+  last_reading_ = now;
+  if (now < next_look_) return false;
+  next_look_ = now + kInterval;
+  return true;
+}
+
+void ControlHook::look() {
+  request_ = control_.take();
+  is_time_over_ = limit_ && limit_->until && clock_.wall_time() >= *limit_->until;
+}
+
+void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&) {
+  if (stops_when_saved_ && listener_->take()) context.request_stop(*stops_when_saved_);
+  if (is_time_to_look()) look();
+  if (!request_ && !limit_) return;
+  const int64_t step =
+      is_step_requested_ ? context.global_step() + 1 : read_global_step(context.session());
+  if (request_) carry_out(*std::exchange(request_, std::nullopt), step, context);
+  if (const auto why = reached(step)) {
+    const bool when_saved = limit_->when_saved;
+    limit_.reset();
+    control_.set_limit({});
+    if (when_saved) {
+      stops_when_saved_ = why;
+      static_cast<void>(listener_->take());
+    } else {
+      context.request_stop(*why);
+    }
+  }
+}
+
+void ControlHook::carry_out(const ControlRequest& request, int64_t step,
+                            SessionRunContext& context) {
+  std::string text;
+  switch (request.verb) {
+    case ControlVerb::kStop:
+      if (request.when_saved) {
+        stops_when_saved_ = "crochet stop --when-saved";
+        static_cast<void>(listener_->take());
+        text = fmt::format("step {}: the run ends with its next checkpoint", step);
+      } else {
+        context.request_stop("crochet stop");
+        text = fmt::format("the run ends after step {}, with a checkpoint", step);
+      }
+      break;
+    case ControlVerb::kSave:
+      context.request_save("crochet save");
+      text = fmt::format("a checkpoint of step {} is written", step);
+      break;
+    case ControlVerb::kLimit:
+      accept_limit(request);
+      text = limit_ ? fmt::format("step {}: the run ends {}", step, text_of(*limit_))
+                    : fmt::format("step {}: the run has no limit", step);
+      break;
+    case ControlVerb::kStatus:
+      text = status(step);
+      break;
+  }
+  control_.answer({request.id, /*is_accepted=*/true, text});
+}
+
+void ControlHook::accept_limit(const ControlRequest& request) {
+  RunLimit limit = request.limit;
+  if (request.for_secs) limit.until = clock_.wall_time() + *request.for_secs;
+  limit_.reset();
+  if (limit.at_step || limit.until) limit_ = limit;
+  is_time_over_ = limit.until && clock_.wall_time() >= *limit.until;
+  control_.set_limit(limit);
+}
+
+std::optional<std::string> ControlHook::reached(int64_t step) const {
+  if (!limit_) return std::nullopt;
+  if (limit_->at_step ? step < *limit_->at_step : !is_time_over_) return std::nullopt;
+  return "crochet limit: " + text_of(*limit_);
+}
+
+std::string ControlHook::status(int64_t step) const {
+  const double secs = to_seconds(clock_.now() - start_);
+  std::string text = fmt::format("step {}", step);
+  if (secs > 0)
+    text += fmt::format(", {:.4g} steps/s since step {}",
+                        static_cast<double>(step - first_step_) / secs, first_step_);
+  if (limit_) text += fmt::format("; ends {}", text_of(*limit_));
+  if (stops_when_saved_) text += "; ends with its next checkpoint";
+  return text;
+}
+
+}  // namespace crochet::inline v0::internal

@@ -98,6 +98,11 @@ def victim_of(options, job, chance):
     return int(chance.choice(children))
 
 
+def newest_checkpoint(directory):
+    steps = [int(path.name.split("-")[1].split(".")[0]) for path in directory.glob("model.ckpt-*.index")]
+    return max(steps, default=-1)
+
+
 def kill_once(options, chance, number):
     """Returns the step from which the program has started."""
     log_path = options.dir / "log"
@@ -105,9 +110,11 @@ def kill_once(options, chance, number):
         job = start(options, ENDLESS, log)
     try:
         end = time.monotonic() + LIMIT_SECS
-        # Some are killed before they begin.
-        waits = chance.random() < 0.9
-        while waits and "from" not in log_path.read_text(encoding="utf-8"):
+        # Half of them after a new checkpoint, some before they begin.
+        before = newest_checkpoint(options.dir / "run")
+        when = chance.random()
+        while (when < 0.9 and "from" not in log_path.read_text(encoding="utf-8")
+               or when < 0.5 and newest_checkpoint(options.dir / "run") <= before):
             assert job.poll() is None, f"kill {number}: ended: {log_path.read_text(encoding='utf-8')}"
             assert time.monotonic() < end, f"kill {number}: no progress"
             time.sleep(0.001)

@@ -22,6 +22,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/control/internal/control_files.h"
 #include "crochet/hooks/evaluation_hook.h"
 #include "crochet/hooks/global_step_waiter_hook.h"
 #include "crochet/hooks/logging_tensor_hook.h"
@@ -141,6 +142,22 @@ class LoopGroupTest : public testing::Test {
   LogCapture log_;
   StoreRanks* ranks_ = nullptr;  // Of the job that is running.
 };
+
+// The chief reads the request, and all ranks end after the same step.
+TEST_F(LoopGroupTest, AStopFromOutsideEndsAllRanks) {
+  files_.create_directories(directory_);
+  internal::ControlFiles control(files_, directory_);
+  const internal::ControlRequest stop{.id = "1", .verb = internal::ControlVerb::kStop};
+  control.ask(stop);
+  const auto outcomes = run(3, 1000);
+  EXPECT_TRUE(control.answer_to(stop).has_value());
+  for (const Outcome& outcome : outcomes) {
+    ASSERT_TRUE(outcome.report) << outcome.error;
+    EXPECT_EQ(outcome.report->last_step, outcomes[0].report->last_step);
+    EXPECT_LT(outcome.report->last_step, 20);
+    EXPECT_THAT(outcome.report->stop.reason, HasSubstr("crochet stop"));
+  }
+}
 
 TEST_F(LoopGroupTest, AllRanksMakeTheSameSteps) {
   const std::vector<Outcome> outcomes = run(4, 12);

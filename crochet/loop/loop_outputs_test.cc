@@ -217,6 +217,20 @@ TEST_F(LoopOutputsTest, AFileOfSomebodyElseIsLeftAlone) {
   EXPECT_THROW(run(), AlreadyExistsError);
 }
 
+// Under the name of an output that the run has begun elsewhere.
+TEST_F(LoopOutputsTest, AnotherPathIsNotTheRunsOwn) {
+  LoopOptions without_saves = options(files_);
+  without_saves.checkpoint.every_steps = 0;
+  without_saves.checkpoint.every_secs = 0;
+  run(files_, without_saves);
+  files_.create("run/precious.csv")->append("precious");
+  OutputFile rows("run/precious.csv", {.files = &files_});
+  Loop loop(without_saves);
+  loop.track("rows", rows);
+  EXPECT_THROW(loop.run([] {}), AlreadyExistsError);
+  EXPECT_EQ(read_file(files_, "run/precious.csv"), "precious");
+}
+
 // All are checked before one is cut.
 TEST_F(LoopOutputsTest, NothingIsCutIfOneIsRefused) {
   const auto run_both = [&](int64_t last_step) {

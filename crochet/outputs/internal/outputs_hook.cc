@@ -74,7 +74,7 @@ class OutputsHook final : public SessionRunHook {
     const OutputList known = known_outputs();
     // All are checked before one is changed, and known before one is made.
     for (const auto& output : outputs_)
-      if (is_here(*output)) output->check(known.contains(name_of(*output)));
+      if (is_here(*output)) output->check(is_known(*output, known));
     record(known);
     for (const auto& output : outputs_)
       if (is_here(*output)) output->start();
@@ -96,12 +96,11 @@ class OutputsHook final : public SessionRunHook {
   bool is_here(const RunOutput& output) const {
     return options_.agreement->is_chief() || (ranks_ && ranks_->rank_name(output.name()));
   }
-  // The same in all ranks.
-  std::string name_of(const RunOutput& output) const {
-    const auto found = ranks_ ? ranks_->rank_name(output.name()) : std::nullopt;
-    return found ? std::string(found->name) : output.name();
+  // Under this name, and at this path.
+  static bool is_known(const RunOutput& output, const OutputList& known) {
+    const auto found = known.find(output.name());
+    return found != known.end() && found->second == output.stored_path();
   }
-
   std::string list_path() const { return join_path(options_.directory, kOutputsFile); }
   // Those that earlier lives of the run have begun.
   OutputList known_outputs() const {
@@ -116,10 +115,14 @@ class OutputsHook final : public SessionRunHook {
   // Returns once the list has those of this life, too.
   void record(const OutputList& known) const {
     if (options_.directory.empty()) return;
+    OutputList added;
+    for (const auto& output : outputs_)
+      if (is_here(*output) && !is_known(*output, known))
+        added[output->name()] = output->stored_path();
     OutputList all = known;
-    for (const auto& output : outputs_) all.emplace(name_of(*output), output->stored_path());
-    if (all.size() == known.size()) return;  // The same in all ranks.
-    if (options_.agreement->is_chief()) {
+    for (const std::string& text : options_.agreement->gather(added.empty() ? "" : text_of(added)))
+      for (const auto& [name, path] : parse_list(text, list_path())) all[name] = path;
+    if (options_.agreement->is_chief() && all != known) {
       FileSystem& files = FileSystem::or_posix(options_.files);
       files.create_directories(options_.directory);
       replace_file(files, list_path(), text_of(all));

@@ -37,7 +37,7 @@ bundles and safetensors files.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libcrochet-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # {fmt} is linked by the library for tests, which is static.
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libfmt-dev, zlib1g-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libfmt-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libeigen3-dev, libdlpack-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
     "hooks and crash-proof checkpoints for C++ training loops (development)

@@ -51,10 +51,9 @@ double parse_duration(const std::string& text) {
 
 double parse_time(const std::string& text, double now) {
   const auto seconds = static_cast<time_t>(now);
-  tm today = {};
-  ::localtime_r(&seconds, &today);
-  today.tm_sec = 0;
-  tm time = today;
+  tm time = {};
+  ::localtime_r(&seconds, &time);  // Today, for a time without a date.
+  time.tm_sec = 0;
   time.tm_isdst = -1;
   bool is_date = false;
   for (const char* const format :

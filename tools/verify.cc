@@ -115,8 +115,10 @@ int verify(const Context& context, const VerifyOptions& options) {
       const Inspection inspection = inspect(context.files(), each, Depth::kEverything);
       if (inspection.is_gone) continue;
       code = exit_code(code, inspection);
-      if (inspection.is_sound()) outputs.add(each.prefix, outputs_of(context.files(), each));
-      if (!inspection.is_sound()) damaged.insert(each.prefix);
+      if (inspection.is_sound())
+        outputs.add(each.prefix, outputs_of(context.files(), each));
+      else
+        damaged.insert(each.prefix);
       if (context.json())
         checkpoints.push_back(as_json(each, inspection));
       else if (!options.quiet)

@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -19,16 +20,22 @@
 namespace crochet::inline v0 {
 namespace {
 
-// The data files of a prefix except those that are also an index, for any number of data files;
-// with copies of the program's own files.
-std::vector<std::string> files_beside_index(FileSystem& files, const std::string& prefix) {
+// The files of a prefix that have one of these roles. (A data file that is also an index has that
+// role.)
+std::vector<std::string> files_of(FileSystem& files, const std::string& prefix,
+                                  std::initializer_list<internal::FileRole> roles) {
   std::vector<std::string> paths;
   const std::string directory = directory_of(prefix);
   const std::string base = base_name(prefix);
   for (const internal::ListedFile& file : internal::list_files(files, directory))
-    if ((file.is_data() || file.is_attached()) && file.base == base)
+    if (file.base == base && std::ranges::count(roles, file.role) > 0)
       paths.push_back(join_path(directory, file.name));
   return paths;
+}
+
+// Data files, for any number of them, and copies of the program's own files.
+std::vector<std::string> files_beside_index(FileSystem& files, const std::string& prefix) {
+  return files_of(files, prefix, {internal::FileRole::kData, internal::FileRole::kAttached});
 }
 
 bool remove_if_there(FileSystem& files, const std::string& path) {
@@ -115,16 +122,12 @@ void internal::remove_replaced(FileSystem& files, const std::string& prefix,
   const std::string directory = directory_of(prefix);
   const std::set<std::string> own = names_of(base_name(prefix), format, num_shards);
   const auto is_own = [&](const std::string& path) { return own.contains(base_name(path)); };
-  // Those of this checkpoint have replaced the others.
-  const auto is_copy = [](const std::string& path) {
-    const auto file = parse_checkpoint_filename(base_name(path));
-    return file && file->role == FileRole::kAttached;
-  };
   std::vector<std::string> indexes = internal::index_filenames(prefix);
   std::erase_if(indexes, is_own);
   remove_indexes(files, directory, indexes);
-  for (const std::string& path : files_beside_index(files, prefix))
-    if (!is_own(path) && !is_copy(path)) remove_if_there(files, path);
+  // Not the copies of the program's files, which have replaced the others.
+  for (const std::string& path : files_of(files, prefix, {FileRole::kData}))
+    if (!is_own(path)) remove_if_there(files, path);
 }
 
 bool internal::remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {

@@ -18,13 +18,12 @@ constexpr uint64_t kMaxBytes = uint64_t{64} << 10;
 
 }  // namespace
 
-ControlFiles::ControlFiles(FileSystem& files, std::string directory)
+ControlFiles::ControlFiles(FileSystem& files, const std::string& directory)
     : files_(files),
-      directory_(std::move(directory)),
-      request_path_(join_path(directory_, "control.json")),
-      taken_path_(join_path(directory_, "control.taken")),
-      answer_path_(join_path(directory_, "control.answer")),
-      limit_path_(join_path(directory_, "control.limit")) {}
+      request_path_(join_path(directory, "control.json")),
+      taken_path_(join_path(directory, "control.taken")),
+      answer_path_(join_path(directory, "control.answer")),
+      limit_path_(join_path(directory, "control.limit")) {}
 
 void ControlFiles::ask(const ControlRequest& request) {
   replace_file(files_, request_path_, to_json(request));

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "crochet/base/internal/export.h"
 #include "crochet/control/internal/control_request.h"
@@ -23,7 +21,7 @@ namespace crochet::inline v0::internal {
 class CROCHET_EXPORT ControlFiles {
  public:
   // Requires: `files` outlives this.
-  ControlFiles(FileSystem& files, std::string directory);
+  ControlFiles(FileSystem& files, const std::string& directory);
 
   // For the one who asks. Replaces a request that was not taken.
   void ask(const ControlRequest& request);
@@ -32,8 +30,8 @@ class CROCHET_EXPORT ControlFiles {
   // Unset until it is there.
   std::optional<ControlAnswer> answer_to(const ControlRequest& request) const;
 
-  // For the run. The request that is there, which is then gone; unset if there is none, or one that
-  // does not count, with a line in the log. Does not throw errors of files.
+  // For the run: removes the request from the directory and returns it. Unset if there is none. One
+  // that does not count is removed, too, and logged. Errors of files are logged, not thrown.
   std::optional<ControlRequest> take();
   void answer(const ControlAnswer& answer);
 
@@ -48,7 +46,6 @@ class CROCHET_EXPORT ControlFiles {
   std::string read(const std::string& path) const;
 
   FileSystem& files_;  // Not owned; outlives this.
-  const std::string directory_;
   const std::string request_path_;
   const std::string taken_path_;
   const std::string answer_path_;

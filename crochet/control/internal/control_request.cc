@@ -3,7 +3,6 @@
 #include "crochet/control/internal/control_request.h"
 
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>

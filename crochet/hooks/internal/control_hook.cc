@@ -40,10 +40,8 @@ class ControlHook::Listener final : public CheckpointSaverListener {
   bool has_saved_ = false;
 };
 
-ControlHook::ControlHook(std::string directory, FileSystem& files, Clock& clock)
-    : control_(files, std::move(directory)),
-      clock_(clock),
-      listener_(std::make_shared<Listener>()) {}
+ControlHook::ControlHook(const std::string& directory, FileSystem& files, Clock& clock)
+    : control_(files, directory), clock_(clock), listener_(std::make_shared<Listener>()) {}
 
 ControlHook::~ControlHook() = default;
 

@@ -22,7 +22,7 @@ namespace crochet::inline v0::internal {
 class CROCHET_EXPORT ControlHook final : public SessionRunHook {
  public:
   // Requires: `files` and `clock` outlive this.
-  ControlHook(std::string directory, FileSystem& files, Clock& clock);
+  ControlHook(const std::string& directory, FileSystem& files, Clock& clock);
   ~ControlHook() override;
 
   // For the hook that saves: notices checkpoints.

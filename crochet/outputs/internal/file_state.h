@@ -21,7 +21,8 @@ class FileState final : public RunOutput {
  public:
   FileState(std::string path, TrackedFileOptions options);
 
-  void refuse(const char*) override { is_refused_ = true; }
+  // What a library writes cannot be refused.
+  void refuse(const char*) override {}
   void check(bool is_own) override;
   void start() override;
   bool is_to_start() const override { return restored_ && is_open_; }
@@ -50,7 +51,6 @@ class FileState final : public RunOutput {
   FileSystem& files_;  // Not owned; outlives this.
   std::optional<Restored> restored_;
   bool is_removed_ = false;  // At the start, as an earlier life without a checkpoint wrote it.
-  bool is_refused_ = false;
   bool is_open_ = false;
   mutable std::weak_ptr<KeptFile> copying_;
 };

@@ -28,9 +28,7 @@ uint32_t crc32c_of(const ReadableFile& file, uint64_t num_bytes) {
 }  // namespace
 
 OutputWriter::OutputWriter(std::string path, const OutputFileOptions& options)
-    : path_(std::move(path)), options_(options), files_(FileSystem::or_posix(options.files)) {
-  encoder_ = make_encoder(options_.compression);
-}
+    : path_(std::move(path)), options_(options), files_(FileSystem::or_posix(options.files)) {}
 
 OutputWriter::~OutputWriter() = default;
 

@@ -95,7 +95,7 @@ class OutputWriter {
   const OutputFileOptions options_;
   FileSystem& files_;  // Not owned; outlives this.
 
-  std::unique_ptr<OutputEncoder> encoder_;  // Null if nothing is compressed.
+  std::unique_ptr<OutputEncoder> encoder_;  // Null if nothing is compressed, and before start().
   std::vector<std::byte> encoded_;
   std::vector<std::byte> buffer_;
   OutputPosition position_;  // Of what was written: the buffer follows.

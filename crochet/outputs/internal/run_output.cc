@@ -32,9 +32,9 @@ void RunOutput::track(std::shared_ptr<RunOutput> output, Tracker& tracker) {
   add_output(graph, std::move(output));
 }
 
-std::string RunOutput::relative_path(const std::string& path) const {
-  if (run_directory_.empty()) return path;
-  return std::filesystem::path(path).lexically_relative(run_directory_).string();
+std::string RunOutput::stored_path() const {
+  if (run_directory_.empty()) return first_path();
+  return std::filesystem::path(first_path()).lexically_relative(run_directory_).string();
 }
 
 std::string checked_output_path(const char* what, const std::string& path, FileSystem& files) {

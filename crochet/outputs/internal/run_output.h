@@ -30,7 +30,7 @@ class RunOutput : public PartedSaveable {
   // Called when a run begins; the directory may be empty.
   void set_run_directory(std::string directory) { run_directory_ = std::move(directory); }
   // The path as the run's directory has it: relative to that.
-  std::string stored_path() const { return relative_path(first_path()); }
+  std::string stored_path() const;
 
   // Another rank has it: a write is an error with this reason from now on.
   virtual void refuse(const char* reason) = 0;
@@ -48,7 +48,6 @@ class RunOutput : public PartedSaveable {
   virtual void set_rank(int64_t rank) { static_cast<void>(rank); }
   virtual std::string first_path() const { return path_; }
   const std::string& run_directory() const { return run_directory_; }
-  std::string relative_path(const std::string& path) const;
   // True if a restore is that of the run that wrote the file: only that continues with it.
   bool is_own_restore() const { return purpose_->is_same_training && purpose_->is_own_run; }
 

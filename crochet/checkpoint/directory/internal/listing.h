@@ -21,7 +21,6 @@ struct ListedFile {
 
   bool is_index() const { return role == FileRole::kIndex; }
   bool is_data() const { return role == FileRole::kData; }
-  bool is_attached() const { return role == FileRole::kAttached; }
   // Of an index or data file.
   CheckpointFormat format() const;
 };

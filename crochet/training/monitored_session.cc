@@ -67,9 +67,9 @@ class MonitoredSession::Call {
 
 // What each recovery replaces: the engine's session, its threads' coordinator, and the
 // wrappers that call hooks and watch threads.
-class MonitoredSession::Life final : public internal::WrappedSession {
+class MonitoredSession::OpenSession final : public internal::WrappedSession {
  public:
-  explicit Life(MonitoredSession& owner)
+  explicit OpenSession(MonitoredSession& owner)
       : owner_(owner),
         created_(owner.creator_->create_session()),
         session_(*created_.session),
@@ -85,7 +85,7 @@ class MonitoredSession::Life final : public internal::WrappedSession {
   }
 
   // The coordinator waits for stragglers after the session is closed.
-  ~Life() override {
+  ~OpenSession() override {
     try {
       close();
     } catch (...) {
@@ -137,9 +137,9 @@ class MonitoredSession::Life final : public internal::WrappedSession {
   }
   // Makes the owner forget this object and keep its threads' request to stop.
   void retire() {
-    if (owner_.life_ != this) return;
+    if (owner_.open_session_ != this) return;
     if (auto request = coordinator_.stop_request()) owner_.stop_.request_stop(*std::move(request));
-    owner_.life_ = nullptr;
+    owner_.open_session_ = nullptr;
   }
 
   MonitoredSession& owner_;
@@ -175,8 +175,8 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
     begin_hooks();
     register_hook_state();
     create_stack(recovery);
-    first_step_ = life_->start_step();
-    restored_ = life_->restored();
+    first_step_ = open_session_->start_step();
+    restored_ = open_session_->restored();
   } catch (...) {
     std::rethrow_exception(abort(internal::caught()));
   }
@@ -191,7 +191,7 @@ MonitoredSession::~MonitoredSession() {
 
 void MonitoredSession::create_stack(Recovery recovery) {
   if (recovery == Recovery::kOff) {
-    stack_ = create_life();
+    stack_ = create_open_session();
     return;
   }
   internal::RecoveryOptions options{
@@ -201,10 +201,10 @@ void MonitoredSession::create_stack(Recovery recovery) {
             return agreement_->can_recover() && (!options_.can_recover || options_.can_recover());
           },
       .before_recovery = [this](const std::exception_ptr& error) { agreement_->recover(error); },
-      .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
+      .start_step = [this] { return open_session_ ? open_session_->start_step().value_or(0) : 0; },
       .clock = options_.clock};
   auto recoverable = std::make_unique<internal::RecoverableSession>(
-      [this] { return create_life(); }, std::move(options));
+      [this] { return create_open_session(); }, std::move(options));
   recoverable_ = recoverable.get();
   stack_ = std::move(recoverable);
 }
@@ -238,37 +238,37 @@ void MonitoredSession::register_hook_state() {
   }
 }
 
-std::unique_ptr<internal::WrappedSession> MonitoredSession::create_life() {
+std::unique_ptr<internal::WrappedSession> MonitoredSession::create_open_session() {
   error_of_thread_ = nullptr;  // Of an attempt that failed, and is repeated now.
-  auto life = std::make_unique<Life>(*this);
-  start_queue_runners(life->session(), life->coordinator());
+  auto open = std::make_unique<OpenSession>(*this);
+  start_queue_runners(open->session(), open->coordinator());
   for (const HookHandle& hook : hooks_)
-    hook->after_create_session(life->session(), life->coordinator());
-  life_ = life.get();
+    hook->after_create_session(open->session(), open->coordinator());
+  open_session_ = open.get();
   stop_if_finished();
-  agreement_->start(life->start_step(), life->hooked().last_step(), own_proposal(*life), stop_);
+  agreement_->start(open->start_step(), open->hooked().last_step(), own_proposal(*open), stop_);
   stop_.repeat_call();
-  return life;
+  return open;
 }
 
-void MonitoredSession::agree_after_step(Life& life, internal::SaveProposal& save) {
-  agreement_->after_step(read_global_step(life.session()), own_proposal(life), save, stop_);
+void MonitoredSession::agree_after_step(OpenSession& open, internal::SaveProposal& save) {
+  agreement_->after_step(read_global_step(open.session()), own_proposal(open), save, stop_);
 }
 
 // A signal is known here before SignalHook, which comes after the savers, reports it.
-std::optional<StopRequest> MonitoredSession::own_proposal(Life& life) const {
+std::optional<StopRequest> MonitoredSession::own_proposal(OpenSession& open) const {
   if (stop_.proposal()) return stop_.proposal();
   if (const int signal = pending_signal(); signal != 0)
     return StopRequest{"SignalHook", signal_name(signal), signal};
-  return life.coordinator().stop_request();
+  return open.coordinator().stop_request();
 }
 
 // Only an agreed stop ends the loop. A thread's error is thrown here, since this rank cannot make
 // another step.
 bool MonitoredSession::should_stop_as_agreed() {
-  if (life_ == nullptr) return true;
+  if (open_session_ == nullptr) return true;
   try {
-    life_->coordinator().raise_requested_exception();
+    open_session_->coordinator().raise_requested_exception();
   } catch (...) {
     recover_or_rethrow();
   }
@@ -280,9 +280,9 @@ void MonitoredSession::stop_if_finished() {
     was_finished_ = true;
     stop_.request_stop(std::move(request));
   };
-  if (!life_->start_step()) return;
+  if (!open_session_->start_step()) return;
   for (const HookHandle& hook : hooks_)
-    if (const auto last = hook->last_step(); last && *last <= *life_->start_step())
+    if (const auto last = hook->last_step(); last && *last <= *open_session_->start_step())
       return stop({hook->name(), fmt::format("step {} has already been reached", *last)});
   if (!options_.ends_if_finished) return;
   for (const HookHandle& hook : hooks_)
@@ -327,7 +327,7 @@ void MonitoredSession::throw_closed(const char* what) const {
 }
 
 Session* MonitoredSession::engine_session() const {
-  return life_ != nullptr ? &life_->session() : nullptr;
+  return open_session_ != nullptr ? &open_session_->session() : nullptr;
 }
 
 bool MonitoredSession::should_stop() {
@@ -346,13 +346,13 @@ void MonitoredSession::request_stop(StopRequest request) {
 }
 
 std::optional<StopRequest> MonitoredSession::stop_request() const {
-  if (stop_.stop_request() || life_ == nullptr || !agreement_->is_alone())
+  if (stop_.stop_request() || open_session_ == nullptr || !agreement_->is_alone())
     return stop_.stop_request();
-  return life_->coordinator().stop_request();
+  return open_session_->coordinator().stop_request();
 }
 
 std::optional<int64_t> MonitoredSession::current_step() {
-  return closed_ || life_ == nullptr ? closed_at_step_ : step_of(life_->session());
+  return closed_ || open_session_ == nullptr ? closed_at_step_ : step_of(open_session_->session());
 }
 
 void MonitoredSession::close() {
@@ -374,9 +374,9 @@ void MonitoredSession::close() {
     }
   };
   for (const HookHandle& hook : hooks_)
-    attempt(hook->name() + "::before_end", [&] { hook->before_end(life_->session()); });
+    attempt(hook->name() + "::before_end", [&] { hook->before_end(open_session_->session()); });
   for (const HookHandle& hook : hooks_)
-    attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
+    attempt(hook->name() + "::end", [&] { hook->end(open_session_->session()); });
   attempt("closing the session", [&] { closed_at_step_ = current_step(); });
   attempt("closing the session", [&] { stack_->close(); });
   if (first_error)
@@ -390,7 +390,7 @@ void MonitoredSession::close() {
 std::exception_ptr MonitoredSession::cause_of(std::exception_ptr error) const noexcept {
   std::exception_ptr cause = error_of_thread_;
   try {
-    if (life_ != nullptr) life_->coordinator().raise_requested_exception();
+    if (open_session_ != nullptr) open_session_->coordinator().raise_requested_exception();
   } catch (...) {
     cause = std::current_exception();
   }
@@ -411,23 +411,23 @@ std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
 }
 
 void MonitoredSession::save_last_step() noexcept {
-  if (life_ == nullptr || !agreement_->is_alone()) return;
+  if (open_session_ == nullptr || !agreement_->is_alone()) return;
   const bool stops = stop_.stop_request() || pending_signal() != 0;
   if (!stops && !options_.saves_on_error) return;
-  if (const char* const reason = life_->hooked().reason_not_to_save(stops)) {
+  if (const char* const reason = open_session_->hooked().reason_not_to_save(stops)) {
     internal::log_lazily(Severity::kWarning,
                          [&] { return fmt::format("the last step is not saved: {}", reason); });
     return;
   }
   for (const HookHandle& hook : hooks_)
     internal::try_or_log([&] { return hook->name() + "::before_end"; },
-                         [&] { hook->before_end(life_->session()); });
+                         [&] { hook->before_end(open_session_->session()); });
 }
 
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
-  if (life_ != nullptr || is_lost())  // Otherwise it has not begun.
+  if (open_session_ != nullptr || is_lost())  // Otherwise it has not begun.
     internal::log_lazily(Severity::kError, [&] {
       return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
     });

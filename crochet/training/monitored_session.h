@@ -177,7 +177,7 @@ class CROCHET_EXPORT MonitoredSession {
   friend class StepContext;
   friend class internal::StartedRun;
   class Call;
-  class Life;
+  class OpenSession;
 
   // A call that is repeated as a whole after a recovery. One within another is a part of it.
   class Repeatable {
@@ -222,15 +222,15 @@ class CROCHET_EXPORT MonitoredSession {
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                        RunMetadata* metadata);
   [[noreturn]] void throw_closed(const char* what) const;
-  std::unique_ptr<internal::WrappedSession> create_life();
+  std::unique_ptr<internal::WrappedSession> create_open_session();
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
   // Those of agreement_.
-  void agree_after_step(Life& life, internal::SaveProposal& save);
+  void agree_after_step(OpenSession& open, internal::SaveProposal& save);
   bool should_stop_as_agreed();
   // A stop that this rank proposes.
-  std::optional<StopRequest> own_proposal(Life& life) const;
+  std::optional<StopRequest> own_proposal(OpenSession& open) const;
   // The cleanup after the hooks' last calls.
   void release();
 
@@ -246,10 +246,10 @@ class CROCHET_EXPORT MonitoredSession {
   std::optional<RestoreReport> restored_;
   std::optional<int64_t> closed_at_step_;
   StopState stop_;
-  int num_repeatable_ = 0;              // The calls being made that can be repeated.
-  const char* calling_ = nullptr;       // The function that is calling hooks or operations.
-  std::exception_ptr error_of_thread_;  // Of the last Life, once it was closed.
-  Life* life_ = nullptr;                // The current one, owned by stack_.
+  int num_repeatable_ = 0;               // The calls being made that can be repeated.
+  const char* calling_ = nullptr;        // The function that is calling hooks or operations.
+  std::exception_ptr error_of_thread_;   // Of the last OpenSession, once it was closed.
+  OpenSession* open_session_ = nullptr;  // The current one, owned by stack_.
   internal::RecoverableSession* recoverable_ = nullptr;  // stack_, if it recovers; otherwise null.
   std::unique_ptr<internal::WrappedSession> stack_;
   bool was_finished_ = false;

@@ -53,6 +53,19 @@ std::map<std::string, std::string> sidecars() {
           {"year-9999", "{\"step\":1,\"retention_time\":253402300799}"}};
 }
 
+std::map<std::string, std::string> journals() {
+  const std::string stamp = R"("step":5,"time":1.5,"steady":2})";
+  const std::string line = R"({"event":"x","life":7,)" + stamp;
+  return {{"many-lines", many(line + "\n", 2'000)},
+          {"torn", line + "\n" + line.substr(0, 20)},
+          {"zeros", line + "\n" + std::string(kDepth, '\0')},
+          {"nested", R"({"event":)" + nested("[", "]") + R"(,"life":7,)" + stamp},
+          {"long-line", R"({"event":")" + std::string(kDepth, 'x') + R"(","life":7,)" + stamp},
+          {"last-life", R"({"event":"x","life":9007199254740992,)" + stamp},
+          {"request", R"({"id":"1","verb":"limit","at_step":7,"when_saved":true})"},
+          {"answer", R"({"id":"1","accepted":true,"text":"yes"})"}};
+}
+
 std::map<std::string, std::string> states() {
   std::string paths;
   for (int i = 0; i < 5000; ++i)
@@ -193,6 +206,7 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path directory = argv[1];
   write(directory / "sidecar", sidecars());
+  write(directory / "journal", journals());
   write(directory / "state", states());
   write(directory / "index", indexes());
   write(directory / "safetensors", safetensors());

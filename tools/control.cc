@@ -11,8 +11,8 @@
 
 #include "crochet/base/internal/random.h"
 #include "crochet/control/internal/control_files.h"
-#include "crochet/io/internal/directory_lock.h"
 #include "tools/command.h"
+#include "tools/run_lock.h"
 #include "tools/text.h"
 #include "tools/time_argument.h"
 
@@ -59,17 +59,6 @@ struct ControlOptions {
   std::string until_text = {};
   bool none = false;
 };
-
-// Unset if that is unknown, as in a directory whose runs take no lock.
-std::optional<bool> has_run(FileSystem& files, const std::string& directory) {
-  if (!files.exists(join_path(directory, ".lock"))) return std::nullopt;
-  try {
-    return !internal::DirectoryLock::for_a_moment(files, directory,
-                                                  files.open_directory(directory));
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 ControlRequest request_of(const Context& context, ControlVerb verb, const ControlOptions& options) {
   ControlRequest request{.id = fmt::format("{:016x}", internal::random_number()), .verb = verb};

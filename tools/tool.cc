@@ -62,6 +62,7 @@ void describe_program(CommandLine& line) {
   add_pin(line);
   add_rehearse(line);
   add_control(line);
+  add_why(line);
 }
 
 // The known word that was probably meant; "" if none is close.

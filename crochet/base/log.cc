@@ -9,14 +9,17 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/chrono.h>
 
 #include "crochet/base/internal/blocked_signal.h"
 #include "crochet/base/internal/escape.h"
+#include "crochet/base/internal/log_listener.h"
 #include "crochet/base/internal/process_owner.h"
 
 namespace crochet::inline v0 {
@@ -54,7 +57,14 @@ class Sink {
     return true;
   }
 
+  void add(std::weak_ptr<internal::LogListener> listener) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+    listeners_.push_back(std::move(listener));
+  }
+
   void log(Severity severity, std::string_view message) {
+    pass_to_listeners(severity, message);
     SharedCallback callback;
     switch (enter(severity, message, callback)) {
       case Turn::kNow:
@@ -86,6 +96,19 @@ class Sink {
     std::string message;
   };
   enum class Turn { kNow, kWithinACall, kLater, kNever };
+
+  void pass_to_listeners(Severity severity, std::string_view message) noexcept {
+    try {
+      std::vector<std::shared_ptr<internal::LogListener>> alive;
+      {
+        const std::lock_guard lock(mutex_);
+        for (const auto& each : listeners_)
+          if (auto listener = each.lock()) alive.push_back(std::move(listener));
+      }
+      for (const auto& listener : alive) listener->on_line(severity, message);
+    } catch (const std::bad_alloc&) {  // The callback still gets the line.
+    }
+  }
 
   Turn enter(Severity severity, std::string_view message, SharedCallback& callback) {
     const std::lock_guard lock(mutex_);
@@ -153,6 +176,7 @@ class Sink {
 
   std::mutex mutex_;  // Guards what follows.
   SharedCallback callback_ = std::make_shared<const LogCallback>(log_to_stderr);
+  std::vector<std::weak_ptr<internal::LogListener>> listeners_;
   std::thread::id caller_;  // The thread that is in a call, if any.
   int depth_ = 0;           // Of calls within its call; only that thread touches it.
   std::deque<Line> waiting_;
@@ -188,6 +212,10 @@ LogCallback internal::replace_log_callback(
 LogCallback set_log_callback(LogCallback callback) {
   if (!callback) callback = log_to_stderr;
   return internal::replace_log_callback([&](const LogCallback&) { return callback; });
+}
+
+void internal::add_log_listener(std::weak_ptr<LogListener> listener) {
+  Sink::get().add(std::move(listener));
 }
 
 void flush_log() { Sink::get().flush(); }

@@ -421,6 +421,12 @@ const std::vector<LoopEffect>& loop_effects() {
            if (step.number() == 3) throw UnavailableError("the worker is gone");
          };
        }},
+      {"ending.deadline",
+       [](LoopProgram& p) { p.options.ending.deadline = p.world.clock.wall_time() + 1; },
+       [](LoopProgram& p) {
+         p.seconds_per_step = 1;
+         p.times_are_seen = false;
+       }},
       {"ending.stop_grace_period_secs",
        [](LoopProgram& p) { p.options.ending.stop_grace_period_secs = 7; },
        [](LoopProgram& p) {
@@ -469,7 +475,7 @@ TEST(EveryLoopOptionTest, IsListed) {
                                count_every_secs)},
       {"ranks.", FIELDS_OF(RankOptions(), group, agree_every_n_steps, timeout_secs)},
       {"ending.",
-       FIELDS_OF(EndOptions(), stop_grace_period_secs, save_on_error, continue_finished)},
+       FIELDS_OF(EndOptions(), deadline, stop_grace_period_secs, save_on_error, continue_finished)},
       {"debug.", FIELDS_OF(DebugOptions(), rehearsal_steps, check_torn_snapshots)}};
   std::vector<std::string> leaves;
   for (const auto& [path, names] : structs)

@@ -2,19 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run obeys requests from outside.
+#include <signal.h>
+#include <stdlib.h>
+
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/control/internal/control_files.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
+#include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
@@ -150,6 +158,89 @@ TEST_F(LoopControlTest, GarbageIsIgnored) {
   });
   EXPECT_EQ(report.last_step, 100);
   EXPECT_TRUE(log_.contains("a request to the run is ignored"));
+}
+
+// --- The end of the allocation.
+
+// True while a checkpoint is being written.
+class Saving final : public CheckpointSaverListener {
+ public:
+  explicit Saving(bool& is_saving) : is_saving_(is_saving) {}
+  void before_save(Session&, int64_t) override { is_saving_ = true; }
+  bool after_save(Session&, int64_t) override {
+    is_saving_ = false;
+    return false;
+  }
+
+ private:
+  bool& is_saving_;
+};
+
+class LoopDeadlineTest : public LoopControlTest {
+ protected:
+  ~LoopDeadlineTest() override { ::unsetenv("SLURM_JOB_END_TIME"); }
+
+  // A run of steps of a second. The clock does not advance while one of its checkpoints is being
+  // written, which takes `save_secs` seconds. Returns the time of the last step.
+  double run(double save_secs, std::optional<double> deadline) {
+    FailingFileSystem slow(files_);
+    slow.watch([&](const std::string& operation) {
+      if (operation.starts_with("create_large")) clock_.advance(from_seconds(save_secs));
+    });
+    bool is_saving = false;
+    Loop loop({.checkpoint = {.dir = "run",
+                              .every_secs = 10000,
+                              .listeners = {std::make_shared<Saving>(is_saving)}},
+               .summaries = {.every_steps = 0, .every_secs = 0, .count_every_steps = 0},
+               .hooks = {StopAfterHook({.secs = 500, .clock = &clock_})},
+               .ending = {.deadline = deadline},
+               .files = &slow,
+               .clock = &clock_});
+    int64_t count = 0;
+    loop.track("count", count);
+    double last_step_time = 0;
+    report_ = loop.run([&] {
+      ++count;
+      if (!is_saving) clock_.advance(std::chrono::seconds(1));
+      last_step_time = clock_.wall_time();
+    });
+    return last_step_time;
+  }
+
+  RunReport report_;
+};
+
+TEST_F(LoopDeadlineTest, EndsAStepBeforeIt) {
+  const double deadline = clock_.wall_time() + 100.5;
+  const double left = deadline - run(0, deadline);
+  EXPECT_GE(left, 0.5);
+  EXPECT_LE(left, 8.5);  // After many short steps, it looks once in eight steps.
+  EXPECT_EQ(report_.stop.who, "crochet");
+  EXPECT_EQ(report_.exit_code(), 128 + SIGTERM);  // Start it again.
+  EXPECT_THAT(report_.stop.reason, HasSubstr("the deadline is 2001-09-09 01:48:20 UTC"));
+  EXPECT_TRUE(checkpoint_exists(files_, fmt::format("run/model.ckpt-{}", report_.last_step)));
+  // It was an interruption.
+  const int64_t last_step = report_.last_step;
+  run(0, 0);
+  EXPECT_EQ(report_.first_step, last_step);
+  EXPECT_GT(report_.last_step, last_step);
+}
+
+TEST_F(LoopDeadlineTest, AllowsForTheTimeOfASave) {
+  const double deadline = clock_.wall_time() + 200;
+  const double left = deadline - run(8, deadline);
+  EXPECT_GE(left, 8 * 1.5);
+  EXPECT_LE(left, 8 * 1.5 + 8);
+  EXPECT_LT(clock_.wall_time(), deadline);
+}
+
+TEST_F(LoopDeadlineTest, IsTheEndOfTheAllocationInSlurm) {
+  const double end = clock_.wall_time() + 100;
+  ::setenv("SLURM_JOB_END_TIME", fmt::format("{:.0f}", end).c_str(), 1);
+  EXPECT_LE(end - run(0, {}), 8);
+  EXPECT_LT(clock_.wall_time(), end);
+  run(0, 0);
+  EXPECT_EQ(report_.stop.who, "StopAfterHook");
 }
 
 }  // namespace

@@ -69,6 +69,10 @@ struct RankOptions {
 
 // How a run ends, and whether it has.
 struct EndOptions {
+  // When the process is ended from outside, in seconds since 1970-01-01 UTC: the run ends before
+  // it, early enough for a step and a last save that take as long as those before. Default: the end
+  // of the allocation, in a job of Slurm (SLURM_JOB_END_TIME). 0: never.
+  std::optional<double> deadline = {};
   // How long threads of hooks may continue once the run has ended.
   double stop_grace_period_secs = 120;
   // Whether the body changes nothing that is tracked before it may throw: then an error of it ends

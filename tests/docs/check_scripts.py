@@ -33,6 +33,7 @@ until [[ $(cat asked 2>/dev/null || echo 0) -ge ${QUESTIONS:-5} ]]; do /bin/slee
 exit "$(cat status)"
 """
 SRUN = '#!/bin/bash\n[[ $* == ./train ]] && QUESTIONS=0 ./train\n'
+CROCHET = '#!/bin/bash\n[[ $* == "why runs/slurm" ]]\n'
 SCONTROL = '#!/bin/bash\necho "$*" >>requeued\n'
 
 
@@ -54,6 +55,7 @@ def run(script, status, notice=False):
     """Returns the script's status, and the jobs that it put back into Slurm's queue."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("curl", CURL), ("train", TRAIN), ("srun", SRUN), ("scontrol", SCONTROL),
+                           ("crochet", CROCHET),
                            ("sleep", "#!/bin/bash\n/bin/sleep 0.01\n"), ("status", str(status))):
             write(folder, name, text)
         if notice:

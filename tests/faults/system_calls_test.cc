@@ -129,6 +129,7 @@ TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
   const std::vector<std::string> expected = {
       "create .lock",
       "sync .",  // Before the search for leftovers.
+      "sync .",  // Of the journal, which is opened.
       "create " + data + ".tempstate",
       "sync " + data + ".tempstate",
       "create model.ckpt-2.index.tempstate",

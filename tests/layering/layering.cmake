@@ -23,6 +23,7 @@ set(table
     "base                       |  | errors by canonical code, clock, log callback, the pending signal, threads"
     "group                      | base | processes that run one program together: `Group`, `SocketGroup` over TCP, `RankWatch` that notices who is lost"
     "io                         | base | files, directories held open, large files that bypass the page cache, atomic replacement, locks, crc32c"
+    "journal                    | io base | what happened to a run, line by line: `events.jsonl`"
     "control                    | io base | what a run is asked from outside, by files in its directory: requests, answers, limits"
     "tensor                     | base | element types, shapes, shared aligned buffers, `Tensor`, DLPack"
     "session                    | tensor base | the contract with an engine: `Graph`, `Session`, `Output`, `Variable`, `Snapshot`, `Saveable`"
@@ -37,19 +38,19 @@ set(table
     "summary                    | session tensor io base | TensorBoard event files, JSON lines, histograms, Chrome traces"
     "ranks                      | checkpoint session tensor io group base | what the ranks of a run agree on: `RunAgreement`, alone or of a group; the parts that they save together"
     "training                    | ranks checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
-    "hooks                      | training ranks summary checkpoint session tensor control io group base | the hooks, a header each or with those that they serve"
+    "hooks                      | training ranks summary checkpoint session tensor control journal io group base | the hooks, a header each or with those that they serve"
     "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
     "engines/tensorflow         | training ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
     "engines/tensorflow/builder | engines/tensorflow training ranks session tensor io base | `GraphBuilder`, which builds such graphs in C++"
     "tracking                   | engines/local copies checkpoint session tensor io base | values of the program as state: `Tracker`, and what it knows of types, classes, containers, `Epochs`"
     "outputs                    | tracking training ranks engines/local copies checkpoint session tensor io group base | what a run writes, in agreement with its checkpoints: `OutputFile`"
-    "loop                       | outputs control tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
+    "loop                       | outputs control journal tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base version.h | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
     "libtorch                   | loop outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
     "mpi                        | group base | a component: a `Group` over MPI"
     "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
-    "tools                      | outputs control checkpoint summary session tensor io base version.h | the command `crochet`"
+    "tools                      | outputs control journal checkpoint summary session tensor io base version.h | the command `crochet`"
     ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
-set(core base group io control tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop)
+set(core base group io control journal tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|([^|]*)\\| (.*)$" matched "${line}")
@@ -67,7 +68,7 @@ endforeach()
 set(reserved
     "crochet/base/internal/parse_json.cc | [Jj]son::(parse|accept|from_[a-z]+)\\(|sax_parse\\("
     "crochet/base/internal/dynamic_type.h | dynamic_cast<|typeid\\("
-    "crochet/io/internal/open_file.cc,crochet/io/internal/own_copy.cc,crochet/io/internal/posix_file_system.cc,crochet/base/internal/command_line.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
+    "crochet/io/internal/open_file.cc,crochet/io/internal/own_copy.cc,crochet/io/internal/posix_file_system.cc,crochet/base/internal/command_line.cc,crochet/base/internal/process_facts.cc,tools/kernel_log.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
     "crochet/io/internal/posix_file_system.cc,crochet/io/internal/direct_writer.cc,crochet/io/internal/own_copy.cc,tools/scratch_directory.cc | [ (!=]::(unlink|unlinkat|rmdir|rename|renameat2?|mkdir|mkdirat)\\(|filesystem::(remove|rename|create_dir|copy|resize)"
     "crochet/checkpoint/directory/internal/checkpoint_directory.cc,crochet/checkpoint/directory/checkpoint_files.cc,crochet/checkpoint/directory/checkpoint_files.h | remove_checkpoint\\(")
 

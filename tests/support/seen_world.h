@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,10 +58,19 @@ inline std::string without_chance(const std::string& text, bool times_are_seen) 
   return times_are_seen ? rest : std::regex_replace(rest, durations, "");
 }
 
+// Which events there are: their order depends on when a save ends.
+inline std::string events_in(const std::string& journal) {
+  static const std::regex name("\"event\":\"([a-z_]+)\"");
+  const std::set<std::string> names(
+      std::sregex_token_iterator(journal.begin(), journal.end(), name, 1), {});
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
 inline std::string contents(FileSystem& files, const std::string& path) {
   if (path.find("tfevents") != std::string::npos)
     return fmt::format("{} bytes.", files.file_size(path));
   std::string bytes = read_file(files, path);
+  if (path.ends_with("events.jsonl")) return events_in(bytes);
   const bool is_text = path.find(".json") != std::string::npos || bytes.starts_with("model_");
   return is_text ? bytes : fmt::format("{:x}.", std::hash<std::string>()(bytes));
 }

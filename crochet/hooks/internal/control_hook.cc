@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/internal/control_hook.h"
 
+#include <csignal>
 #include <ctime>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace crochet::inline v0::internal {
 namespace {
 
 constexpr Clock::Duration kInterval = std::chrono::seconds(1);
+// Of the steps in the journal.
+constexpr Clock::Duration kProgressInterval = std::chrono::seconds(30);
 // These n steps are short if they take less than this together.
 constexpr int kStepsToReading = 8;
 constexpr Clock::Duration kShortSteps = std::chrono::milliseconds(8);
@@ -40,8 +43,12 @@ class ControlHook::Listener final : public CheckpointSaverListener {
   bool has_saved_ = false;
 };
 
-ControlHook::ControlHook(const std::string& directory, FileSystem& files, Clock& clock)
-    : control_(files, directory), clock_(clock), listener_(std::make_shared<Listener>()) {}
+ControlHook::ControlHook(const std::string& directory, FileSystem& files, Clock& clock,
+                         std::shared_ptr<Journal> journal)
+    : control_(files, directory),
+      clock_(clock),
+      journal_(std::move(journal)),
+      listener_(std::make_shared<Listener>()) {}
 
 ControlHook::~ControlHook() = default;
 
@@ -50,6 +57,7 @@ std::shared_ptr<CheckpointSaverListener> ControlHook::listener() { return listen
 void ControlHook::after_create_session(Session& session, Coordinator&) {
   first_step_ = read_global_step(session);
   start_ = next_look_ = last_reading_ = clock_.coarse_now();
+  next_progress_ = start_ + kProgressInterval;
   steps_to_reading_ = 1;
   if (!std::exchange(knows_limit_, true)) limit_ = control_.limit();
 }
@@ -71,17 +79,29 @@ bool ControlHook::is_time_to_look() {
   return true;
 }
 
-void ControlHook::look() {
+bool ControlHook::is_progress_due() {
+  if (last_reading_ < next_progress_) return false;
+  next_progress_ = last_reading_ + kProgressInterval;
+  return true;
+}
+
+void ControlHook::look(SessionRunContext& context) {
   request_ = control_.take();
   is_time_over_ = limit_ && limit_->until && clock_.wall_time() >= *limit_->until;
+  if (!deadline_) return;
+  // As if the system that ends the process had sent its signal already.
+  if (const auto why = deadline_->reached()) context.request_stop(*why, SIGTERM);
 }
 
 void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&) {
   if (stops_when_saved_ && listener_->take()) context.request_stop(*stops_when_saved_);
-  if (is_time_to_look()) look();
-  if (!request_ && !limit_) return;
+  const bool looks = is_time_to_look();
+  if (looks) look(context);
+  const bool reports = looks && journal_ && is_progress_due();
+  if (!request_ && !limit_ && !reports) return;
   const int64_t step =
       is_step_requested_ ? context.global_step() + 1 : read_global_step(context.session());
+  if (reports) journal_->record([step] { return JournalEvent("progress", step); });
   if (request_) carry_out(*std::exchange(request_, std::nullopt), step, context);
   if (const auto why = reached(step)) {
     const bool when_saved = limit_->when_saved;
@@ -123,7 +143,17 @@ void ControlHook::carry_out(const ControlRequest& request, int64_t step,
       text = status(step);
       break;
   }
+  if (journal_)
+    journal_->record([&] {
+      return JournalEvent("control", step)
+          .with("request", verb_name(request.verb))
+          .with("answer", text);
+    });
   control_.answer({request.id, /*is_accepted=*/true, text});
+}
+
+void ControlHook::on_error(std::exception_ptr error) {
+  if (journal_) journal_->fail(error);
 }
 
 void ControlHook::accept_limit(const ControlRequest& request) {

@@ -61,6 +61,7 @@ void RunSaves::begin(const Graph& graph) {
   for (const auto& listener : options_.listeners) listener->begin();
   writer_ =
       SummaryWriter::for_directory(options_.checkpoint_dir, files, Clock::or_real(options_.clock));
+  reports_.record_in(Journal::find(options_.checkpoint_dir, files));
   reports_.write_to(options_.summary_writer ? options_.summary_writer : writer_);
   locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
 }
@@ -202,6 +203,7 @@ void RunSaves::release() {
   }
   if (locks_) log_debug(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics())));
   reports_.write_to(options_.summary_writer);
+  reports_.record_in(nullptr);
   writer_.reset();
   locks_.reset();
 }

@@ -6,6 +6,10 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+
 namespace crochet::inline v0::internal {
 namespace {
 
@@ -14,15 +18,36 @@ constexpr const char* kLastInTensorBoard = "~";
 // How many of the first figures of a save are curves in TensorBoard, too.
 constexpr size_t kNumCurves = 2;
 
+// The end of a save, with its stages.
+JournalEvent end_event(const SaveTicket& ticket, double blocked_secs) {
+  const bool is_saved = !ticket.error();
+  JournalEvent event(is_saved ? "saved" : "save_failed", ticket.step());
+  event.with("checkpoint", is_saved ? ticket.location() : ticket.prefix())
+      .with("blocked_secs", blocked_secs);
+  for (const SaveStage stage : {SaveStage::kWritten, SaveStage::kDurable, SaveStage::kPublished})
+    if (const auto seconds = ticket.seconds(stage))
+      event.with(fmt::format("{}_secs", save_stage_name(stage)), *seconds);
+  event.with("attempts", ticket.num_attempts());
+  if (is_saved)
+    event.with("bytes", ticket.num_bytes()).with("shared_bytes", ticket.shared_bytes());
+  else
+    event.with("error", describe(ticket.error()));
+  return event;
+}
+
 }  // namespace
 
 void SaveReports::record_blocked(int64_t step, Clock::Duration duration) {
+  if (journal_)
+    journal_->record(
+        [&] { return JournalEvent("save", step).with("blocked_secs", to_seconds(duration)); });
   blocked_secs_[step] += to_seconds(duration);
   statistics_.blocked_secs += to_seconds(duration);
 }
 
 void SaveReports::record_skipped(int64_t step) {
   ++statistics_.skipped;
+  if (journal_) journal_->record([step] { return JournalEvent("save_skipped", step); });
   write(step, {});
 }
 
@@ -30,6 +55,7 @@ void SaveReports::record_ended(const SaveTicket& ticket) {
   statistics_.add(ticket);
   const double blocked_secs = blocked_secs_[ticket.step()];
   blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
+  if (journal_) journal_->record([&] { return end_event(ticket, blocked_secs); });
   if (ticket.error()) return write(ticket.step(), {});
   const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
   write(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},

@@ -9,16 +9,21 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
+#include "crochet/journal/internal/journal.h"
 #include "crochet/summary/summary_writer.h"
 
 namespace crochet::inline v0::internal {
 
-// Counts the saves of a run, and writes the figures of each as curves: see CheckpointSaverHook.
+// Counts the saves of a run, writes the figures of each as curves (see CheckpointSaverHook), and
+// records its stages in the journal.
 class SaveReports {
  public:
   const SaveStatistics& statistics() const { return statistics_; }
   // Where the curves go from now on; null: nowhere.
   void write_to(std::shared_ptr<SummaryWriter> writer) { writer_ = std::move(writer); }
+
+  // Null: in no journal.
+  void record_in(std::shared_ptr<Journal> journal) { journal_ = std::move(journal); }
 
   // Training waited for the save of `step`.
   void record_blocked(int64_t step, Clock::Duration duration);
@@ -32,6 +37,7 @@ class SaveReports {
 
   SaveStatistics statistics_;
   std::shared_ptr<SummaryWriter> writer_;
+  std::shared_ptr<Journal> journal_;
   std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
 };
 

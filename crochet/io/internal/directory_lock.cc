@@ -12,12 +12,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <limits.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/log_lazily.h"
 #include "crochet/base/internal/process_bound.h"
+#include "crochet/base/internal/process_facts.h"
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/base/log.h"
 #include "crochet/io/file_system.h"
@@ -25,11 +25,6 @@
 
 namespace crochet::inline v0::internal {
 namespace {
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "(unknown)";
-}
 
 bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });

@@ -3,6 +3,8 @@
 #include "crochet/loop/internal/default_hooks.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "crochet/hooks/internal/control_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
+#include "crochet/hooks/internal/run_deadline.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
@@ -97,6 +100,15 @@ std::shared_ptr<CheckpointSaverHook> make_saver(
                    is_rehearsal);
 }
 
+void keep_deadline(const TrainingRun& run, const std::shared_ptr<CheckpointSaverHook>& saver,
+                   ControlHook& control) {
+  const std::optional<double> at = run.ending.deadline ? run.ending.deadline : slurm_end_time();
+  if (!at || *at == 0) return;
+  std::function<SaveStatistics()> saves;
+  if (saver) saves = [saver] { return saver->statistics(); };
+  control.keep(RunDeadline(*at, std::move(saves), Clock::or_real(run.clock)));
+}
+
 }  // namespace
 
 HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold) {
@@ -109,12 +121,14 @@ HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffo
     add_summary_hooks(run, scaffold, hooks);
     std::shared_ptr<ControlHook> control;
     if (!run.checkpoint.dir.empty()) {
-      control = std::make_shared<ControlHook>(run.checkpoint.dir, FileSystem::or_posix(run.files),
-                                              Clock::or_real(run.clock));
+      FileSystem& files = FileSystem::or_posix(run.files);
+      control = std::make_shared<ControlHook>(run.checkpoint.dir, files, Clock::or_real(run.clock),
+                                              Journal::find(run.checkpoint.dir, files));
       hooks.emplace_back(control);
     }
     saver =
         make_saver(run, scaffold, rehearsal.has_value(), control ? control->listener() : nullptr);
+    if (control) keep_deadline(run, saver, *control);
     if (rehearsal) hooks.emplace_back(std::make_shared<RehearsalHook>(*rehearsal));
   }
   // In a cluster, each worker may have its own hooks that write.

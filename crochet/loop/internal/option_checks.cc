@@ -73,6 +73,7 @@ Options set_options(const LoopOptions& loop) {
   set.add("checkpoint.saver.fallback_dir", !saver.fallback_dir.empty());
   set.add("checkpoint.saver.check_free_space", !saver.check_free_space);
   set.add("checkpoint.saver.record_command_line", !saver.record_command_line);
+  set.add("ending.deadline", loop.ending.deadline);
   set.add("debug.rehearsal_steps", std::optional(loop.debug.rehearsal_steps));
   set.add("restore.which", loop.restore.from.empty() && !loop.restore.which.is_newest());
   return set;
@@ -150,6 +151,7 @@ void check_options(const LoopOptions& options) {
     check_at_least("checkpoint.copy_threads", checkpoint.copy_threads, 0);
     check_options(options.ranks, "ranks");
     check_at_least("max_recoveries", options.max_recoveries, 0);
+    check_at_least("ending.deadline", options.ending.deadline, 0);
     check_at_least("ending.stop_grace_period_secs", options.ending.stop_grace_period_secs, 0);
     check_restore(options.restore, checkpoint.dir);
   });

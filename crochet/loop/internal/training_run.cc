@@ -12,6 +12,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/loop/internal/default_hooks.h"
 #include "crochet/loop/internal/restoring.h"
+#include "crochet/loop/internal/run_journal.h"
 #include "crochet/outputs/internal/outputs_hook.h"
 #include "crochet/ranks/internal/rank_shards.h"
 #include "crochet/session/internal/rank_layout.h"
@@ -37,17 +38,30 @@ class RunSessionCreator final : public SessionCreator {
   // Requires: `early`, unless null, outlives the first session.
   RunSessionCreator(Graph& graph, ChiefSessionCreatorOptions options, internal::RunRestore restore,
                     std::shared_ptr<internal::RunAgreement> agreement,
-                    const internal::EarlyRestore* early)
+                    const internal::EarlyRestore* early,
+                    std::shared_ptr<internal::RunJournal> journal)
       : graph_(graph),
         options_(std::move(options)),
         restore_(std::move(restore)),
         agreement_(std::move(agreement)),
-        early_(early) {}
+        early_(early),
+        journal_(std::move(journal)) {}
 
   Graph& graph() const override { return graph_; }
 
   // Throws: as ChiefSessionCreator and RunRestore do.
   CreatedSession create_session() override {
+    if (journal_) journal_->begin_session();
+    CreatedSession created = restore_session();
+    if (journal_) {
+      const bool has_step = created.session->graph().global_step().has_value();
+      journal_->record_session(created.restored, has_step ? read_global_step(*created.session) : 0);
+    }
+    return created;
+  }
+
+ private:
+  CreatedSession restore_session() {
     const auto create = [this](const internal::RestoreSession& restore) {
       ChiefSessionCreatorOptions options = options_;
       options.restore = restore;
@@ -65,12 +79,12 @@ class RunSessionCreator final : public SessionCreator {
     return created;
   }
 
- private:
   Graph& graph_;  // Not owned; outlives this.
   const ChiefSessionCreatorOptions options_;
   const internal::RunRestore restore_;
   const std::shared_ptr<internal::RunAgreement> agreement_;
   const internal::EarlyRestore* early_;  // Until the first session is made.
+  const std::shared_ptr<internal::RunJournal> journal_;
 };
 
 // What the ranks of a group must have in common.
@@ -117,7 +131,8 @@ void check_rank_options(const TrainingRun& run, const Scaffold& scaffold) {
 }
 
 std::unique_ptr<SessionCreator> make_creator(const TrainingRun& run,
-                                             const std::shared_ptr<Scaffold>& scaffold) {
+                                             const std::shared_ptr<Scaffold>& scaffold,
+                                             const std::shared_ptr<internal::RunJournal>& journal) {
   if (!run.is_chief)
     return std::make_unique<WorkerSessionCreator>(
         run.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
@@ -132,7 +147,14 @@ std::unique_ptr<SessionCreator> make_creator(const TrainingRun& run,
                                    .checkpoint_dir = run.checkpoint.dir};
   return std::make_unique<RunSessionCreator>(
       run.graph, std::move(chief), internal::RunRestore(scaffold, run.checkpoint, run.restore),
-      run.agreement, run.early);
+      run.agreement, run.early, journal);
+}
+
+std::shared_ptr<internal::RunJournal> make_journal(const TrainingRun& run) {
+  if (run.checkpoint.dir.empty() || !run.is_chief || !run.agreement->is_chief()) return nullptr;
+  return std::make_shared<internal::RunJournal>(
+      run.checkpoint.dir, run.agreement->group() ? run.agreement->group()->size() : 1,
+      FileSystem::or_posix(run.files), Clock::or_real(run.clock));
 }
 
 MonitoredSessionOptions session_options(const TrainingRun& run) {
@@ -169,7 +191,7 @@ void record_end(MonitoredSession& session, RunReport& report) {
 }  // namespace
 
 internal::StartedRun::StartedRun(TrainingRun run)
-    : run_(std::move(run)), scaffold_(scaffold_of(run_)) {
+    : run_(std::move(run)), scaffold_(scaffold_of(run_)), journal_(make_journal(run_)) {
   check_rank_options(run_, *scaffold_);
   RunAgreement& agreement = *run_.agreement;
   attached_.emplace(run_.graph, run_.agreement);
@@ -182,7 +204,7 @@ internal::StartedRun::StartedRun(TrainingRun run)
     hooks_.insert(hooks_.begin(), std::move(outputs));
 
   try {
-    session_.reset(new MonitoredSession(make_creator(run_, scaffold_), hooks_,
+    session_.reset(new MonitoredSession(make_creator(run_, scaffold_, journal_), hooks_,
                                         session_options(run_), MonitoredSession::Recovery::kOn,
                                         run_.agreement));
   } catch (const CancelledError& error) {
@@ -200,15 +222,28 @@ void internal::StartedRun::record_changed_state() {
     if (auto* const saver = dynamic_as<CheckpointSaverHook>(&*hook)) saver->record_changed_state();
 }
 
+void internal::StartedRun::close_session() {
+  if (!journal_) return session_->close();
+  if (const auto request = session_->stop_request())
+    journal_->record_stop(*request, session_->current_step().value_or(0));
+  try {
+    session_->close();
+  } catch (...) {
+    journal_->fail(std::current_exception());
+    throw;
+  }
+}
+
 RunReport internal::StartedRun::finish() {
   if (session_) {
-    session_->close();
+    close_session();
     record_end(*session_, report_);
   }
-  report_.signal = pending_signal();
+  report_.signal = pending_signal() != 0 ? pending_signal() : report_.stop.signal;
   report_.saving = saving_of(hooks_);
   report_.saves = report_.saving.saved;
   report_.failed_saves = report_.saving.failed;
+  if (journal_) journal_->end(report_);
   log_info("the run ended at " + to_string(report_));
   return std::move(report_);
 }

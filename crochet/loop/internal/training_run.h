@@ -17,6 +17,8 @@
 
 namespace crochet::inline v0::internal {
 
+class RunJournal;
+
 // What a Loop and train() have in common: their options, checked, and with what a run begins.
 struct TrainingRun {
   Graph& graph;  // Not owned; outlives the run.
@@ -68,8 +70,12 @@ class StartedRun {
   RunReport finish();
 
  private:
+  void close_session();
+
   const TrainingRun run_;
   const std::shared_ptr<Scaffold> scaffold_;
+  // Null without a directory, and in other ranks than the chief.
+  const std::shared_ptr<RunJournal> journal_;
   std::optional<AttachedAgreement> attached_;
   HookList hooks_;
   RunReport report_;

@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/internal/json_lines_writer.h"
 
-#include <algorithm>
-#include <optional>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "crochet/base/internal/json_text.h"
 #include "crochet/base/log.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/torn_line.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -81,64 +78,17 @@ std::string resumed_line(int64_t step, double time) {
   return line.take() + '\n';
 }
 
-// More than any line: a longer one was not left by a killed run.
-constexpr uint64_t kMaxTornBytes = uint64_t{64} << 20;
-
-// The number of bytes up to and including the last newline; unset if the last line is longer than
-// kMaxTornBytes.
-std::optional<uint64_t> whole_lines_bytes(const ReadableFile& file) {
-  constexpr uint64_t kBlockBytes = uint64_t{64} << 10;
-  const uint64_t size = file.size();
-  for (uint64_t end = size; end > 0;) {
-    if (size - end >= kMaxTornBytes) return std::nullopt;
-    const uint64_t begin = end - std::min(end, kBlockBytes);
-    std::string block(end - begin, '\0');
-    file.read_at(begin, std::as_writable_bytes(std::span(block)));
-    const size_t newline = block.rfind('\n');
-    if (newline != std::string::npos) return begin + newline + 1;
-    end = begin;
-  }
-  return 0;
-}
-
-// True if one of our lines may begin like this; some file systems leave zeros after a power cut.
-bool is_begin_of_line(std::string_view text) {
-  constexpr std::string_view kBegins[] = {"{\"step\":", "{\"resumed_at\":"};
-  return text.starts_with('\0') || std::ranges::any_of(kBegins, [&](std::string_view begin) {
-           return begin.starts_with(text.substr(0, begin.size()));
-         });
-}
-
-// Returns the text to write first, so that the next line starts on its own.
-std::string_view cut_torn_line(FileSystem& files, const std::string& path) {
-  if (!files.exists(path)) return "";
-  const std::unique_ptr<ReadableFile> file = files.open(path);
-  const std::optional<uint64_t> whole_bytes = whole_lines_bytes(*file);
-  if (!whole_bytes) {
-    log_warning(fmt::format("{}: no line ends in the last {} bytes; they are left as they are",
-                            path, kMaxTornBytes));
-    return "\n";
-  }
-  if (*whole_bytes == file->size()) return "";
-  std::string begin(std::min<uint64_t>(16, file->size() - *whole_bytes), '\0');
-  file->read_at(*whole_bytes, std::as_writable_bytes(std::span(begin)));
-  if (!is_begin_of_line(begin)) {
-    log_warning(
-        fmt::format("{}: the last line is incomplete and not ours; it is left as it is", path));
-    return "\n";
-  }
-  files.truncate(path, *whole_bytes);
-  return "";
-}
+constexpr std::string_view kBegins[] = {"{\"step\":", "{\"resumed_at\":"};
 
 }  // namespace
 
 JsonLinesWriter::JsonLinesWriter(FileSystem& files, std::string path)
     : files_(files), path_(std::move(path)) {
   files_.create_directories(directory_of(path_));
-  const std::string_view begin = cut_torn_line(files_, path_);
+  const TornLine torn = cut_torn_line(files_, path_, kBegins);
+  if (!torn.warning.empty()) log_warning(torn.warning);
   file_ = files_.append_to(path_);
-  if (!begin.empty()) file_->append(begin);
+  if (!torn.begin.empty()) file_->append(torn.begin);
 }
 
 void JsonLinesWriter::write(int64_t step, double time, std::span<const SummaryValue> values) {

@@ -90,8 +90,8 @@ bool matches(const std::string* pattern, const std::string* patterns_end, const 
 
 bool check(const Command& command, const std::string& page, const std::string& directory,
            const std::string& programs) {
-  const Lines found = run(
-      fmt::format("export PATH='{}':\"$PATH\"; cd '{}' && {}", programs, directory, command.text));
+  const Lines found = run(fmt::format("export PATH='{}':\"$PATH\"; cd '{}' || exit; {}", programs,
+                                      directory, command.text));
   const Lines& expected = command.output;
   if (matches(expected.data(), expected.data() + expected.size(), found.data(),
               found.data() + found.size()))

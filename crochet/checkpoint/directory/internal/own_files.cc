@@ -12,8 +12,10 @@ namespace crochet::inline v0::internal {
 namespace {
 
 constexpr std::string_view kStateFile = "checkpoint";
-constexpr std::string_view kRecords[] = {kStateFile, ".lock", ".sidecar_lock", "graph.pbtxt",
-                                         "metrics.jsonl"};
+constexpr std::string_view kRecords[] = {kStateFile,         ".lock",         ".sidecar_lock",
+                                         "graph.pbtxt",      "metrics.jsonl", "events.jsonl",
+                                         "events.old.jsonl", "control.json",  "control.taken",
+                                         "control.answer",   "control.limit"};
 constexpr std::string_view kSetAsideSuffixes[] = {".damaged", ".abandoned", ".replaced"};
 
 bool is_record(std::string_view name) {

@@ -1,0 +1,45 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the system knows of a process: it distinguishes one that has ended from another of the same
+// number, and explains some ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "crochet/base/internal/export.h"
+
+namespace crochet::inline v0::internal {
+
+// "(unknown)" if the system has none.
+CROCHET_EXPORT std::string host_name();
+
+struct ProcessFacts {
+  int64_t pid = 0;
+  std::string host = {};
+  // Of the system: another one after each restart of the machine. Empty if it is unknown.
+  std::string boot = {};
+  // When the process started, in clock ticks since the machine did. Empty if it is unknown.
+  std::string started = {};
+  // The group of processes whose memory is limited together, by the path of its directory. Empty
+  // without one.
+  std::string memory_group = {};
+  // How many processes of that group the kernel has killed for lack of memory.
+  std::optional<int64_t> oom_kills = {};
+};
+
+// Where Linux has them: "" is the machine's; tests have others.
+CROCHET_EXPORT ProcessFacts facts_of_this_process(const std::string& root = "");
+
+// The present boot of the machine.
+CROCHET_EXPORT std::string boot_of_machine(const std::string& root = "");
+// When a process of this number started; empty if there is none.
+CROCHET_EXPORT std::string start_of_process(int64_t pid, const std::string& root = "");
+// As ProcessFacts::oom_kills, of another process's group.
+CROCHET_EXPORT std::optional<int64_t> oom_kills_of(const std::string& memory_group);
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,257 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/journal/internal/journal.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/process_bound.h"
+#include "crochet/base/log.h"
+#include "crochet/io/internal/torn_line.h"
+#include "crochet/journal/internal/read_journal.h"
+
+namespace crochet::inline v0::internal {
+namespace {
+
+constexpr std::string_view kBegins[] = {"{\"event\":"};
+// Before open(), these are kept.
+constexpr size_t kMaxWaiting = 100;
+
+struct Journals {
+  using Key = std::pair<FileSystem*, std::string>;
+
+  std::mutex mutex;  // Guards what follows.
+  std::map<Key, std::weak_ptr<Journal>> by_directory;
+};
+
+Journals& journals() {
+  static Immortal<PerProcess<Journals>> all;
+  return **all;
+}
+
+Journals::Key key_of(const std::string& directory, FileSystem& files) {
+  std::string path = files.fixed_path(directory);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return {&files, std::move(path)};
+}
+
+}  // namespace
+
+class Journal::Inside {
+ public:
+  explicit Inside(const Journal& journal) : journal_(journal), lock_(journal.mutex_) {
+    journal_.inside_ = std::this_thread::get_id();
+  }
+  ~Inside() { journal_.inside_ = std::thread::id(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  const Journal& journal_;
+  const std::lock_guard<std::mutex> lock_;
+};
+
+std::shared_ptr<Journal> Journal::begin(const std::string& directory, FileSystem& files,
+                                        Clock& clock) {
+  auto journal = std::make_shared<Journal>(directory, files, clock);
+  {
+    Journals& all = journals();
+    const std::lock_guard lock(all.mutex);
+    std::erase_if(all.by_directory, [](const auto& each) { return each.second.expired(); });
+    all.by_directory[key_of(directory, files)] = journal;
+  }
+  add_log_listener(journal);
+  return journal;
+}
+
+std::shared_ptr<Journal> Journal::find(const std::string& directory, FileSystem& files) {
+  Journals& all = journals();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.by_directory.find(key_of(directory, files));
+  return found == all.by_directory.end() ? nullptr : found->second.lock();
+}
+
+Journal::Journal(const std::string& directory, FileSystem& files, Clock& clock)
+    : directory_(files.fixed_path(directory)), files_(files), clock_(clock) {
+  start_ = stamp();
+}
+
+Journal::~Journal() = default;
+
+JournalStamp Journal::stamp() const {
+  return {.life = life_,
+          .step = step_,
+          .time = clock_.wall_time(),
+          .steady = to_seconds(clock_.now().time_since_epoch())};
+}
+
+void Journal::report() noexcept {
+  std::string warning;
+  {
+    const Inside inside(*this);
+    warning.swap(warning_);
+  }
+  if (!warning.empty()) log_warning(warning);
+}
+
+void Journal::open_with(const JournalEvent& start) {
+  if (!owner_.is_here()) return;
+  {
+    const Inside inside(*this);
+    if (state_ != State::kWaiting) return;
+    try {
+      lock_ = DirectoryLock::held_here(files_, directory_);
+      if (lock_) open_directory_ = lock_->directory(files_);
+      step_ = start_.step = start.step().value_or(0);
+      waiting_.push_front({start, start_});
+      state_ = lock_ ? State::kOpen : State::kEnded;
+    } catch (...) {
+      state_ = State::kEnded;
+    }
+    if (state_ == State::kOpen)
+      write_waiting(/*is_durable=*/true);
+    else
+      waiting_.clear();
+  }
+  report();
+}
+
+void Journal::keep(const JournalEvent& event) {
+  if (event.step()) step_ = std::max(step_, *event.step());
+  if (waiting_.size() < kMaxWaiting)
+    waiting_.push_back({event, stamp()});
+  else
+    ++num_lost_;
+}
+
+void Journal::write_waiting(bool is_durable) noexcept {
+  try {
+    for (; !waiting_.empty(); waiting_.pop_front()) write(waiting_.front());
+    if (!is_durable || !file_) return;
+    file_->sync();
+    if (std::exchange(is_name_new_, false)) open_directory_->sync_directory(directory_);
+  } catch (...) {
+    file_.reset();
+    if (std::exchange(has_failed_, true)) return;
+    try {
+      warning_ =
+          fmt::format("{}: events wait, as they cannot be written: {}",
+                      join_path(directory_, kJournalName), describe(std::current_exception()));
+    } catch (...) {  // Memory is short.
+    }
+  }
+}
+
+void Journal::open_file() {
+  const std::string path = join_path(directory_, kJournalName);
+  if (life_ == 0) {
+    int64_t last = last_life(*open_directory_, path);
+    if (last == 0) last = last_life(*open_directory_, join_path(directory_, kOldJournalName));
+    life_ = last + 1;
+  }
+  const TornLine torn = cut_torn_line(*open_directory_, path, kBegins);
+  if (!torn.warning.empty()) warning_ = torn.warning;
+  num_bytes_ = open_directory_->exists(path) ? open_directory_->file_size(path) : 0;
+  file_ = open_directory_->append_to(path);
+  is_name_new_ = true;
+  if (!torn.begin.empty()) file_->append(torn.begin);
+}
+
+// If it fails, the file grows: losing events would be worse.
+void Journal::rotate() {
+  may_rotate_ = false;
+  file_->sync();
+  file_.reset();
+  open_directory_->rename(join_path(directory_, kJournalName),
+                          join_path(directory_, kOldJournalName));
+  open_file();
+  file_->append(std::string_view(start_line_));
+  may_rotate_ = true;
+}
+
+void Journal::write(const Waiting& waiting) {
+  if (!file_) open_file();
+  if (num_bytes_ >= kMaxJournalBytes && may_rotate_) rotate();
+  JournalStamp stamp = waiting.stamp;
+  stamp.life = life_;
+  std::string text;
+  if (num_lost_ > 0) text = JournalEvent("lost").with("events", num_lost_).line(stamp);
+  text += waiting.event.line(stamp);
+  if (start_line_.empty()) start_line_ = text;  // The first event of a life.
+  file_->append(std::string_view(text));
+  num_bytes_ += text.size();
+  num_lost_ = 0;
+}
+
+void Journal::add(const JournalEvent& event, bool is_durable) {
+  if (!owner_.is_here() || inside_.load() == std::this_thread::get_id()) return;
+  {
+    const Inside inside(*this);
+    if (state_ == State::kEnded) return;
+    try {
+      keep(event);
+    } catch (...) {  // Memory is short.
+      ++num_lost_;
+    }
+    if (state_ == State::kOpen) write_waiting(is_durable);
+  }
+  report();
+}
+
+void Journal::go_back_to(int64_t step) noexcept {
+  const Inside inside(*this);
+  step_ = step;
+}
+
+void Journal::fail(const std::exception_ptr& error) noexcept {
+  const Inside inside(*this);
+  failure_ = error;
+}
+
+void Journal::add_end(JournalEvent event) {
+  std::exception_ptr failure;
+  {
+    const Inside inside(*this);
+    failure = failure_;
+  }
+  if (failure) event.with("error", describe(failure));
+  add(event, /*is_durable=*/true);
+}
+
+void Journal::close() noexcept {
+  if (!owner_.is_here()) return;
+  const Inside inside(*this);
+  state_ = State::kEnded;
+  waiting_.clear();
+  file_.reset();
+  open_directory_.reset();
+  lock_.reset();
+}
+
+void Journal::on_line(Severity severity, std::string_view line) noexcept {
+  if (severity < Severity::kWarning || !owner_.is_here() ||
+      inside_.load() == std::this_thread::get_id())
+    return;
+  {
+    const Inside inside(*this);
+    const Clock::TimePoint now = clock_.now();
+    if (!minute_ || now - *minute_ >= std::chrono::minutes(1)) {
+      minute_ = now;
+      num_logged_ = 0;
+    }
+    if (++num_logged_ > kMaxLogged) {
+      ++num_lost_;
+      return;
+    }
+  }
+  record([&] {
+    return JournalEvent(severity == Severity::kError ? "error" : "warning").with("message", line);
+  });
+}
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,90 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/loop/internal/run_journal.h"
+
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/internal/command_line.h"
+#include "crochet/base/internal/process_facts.h"
+#include "crochet/version.h"
+
+namespace crochet::inline v0::internal {
+namespace {
+
+JournalEvent start_event(int num_ranks) {
+  const ProcessFacts facts = facts_of_this_process();
+  JournalEvent event("start");
+  event.with("command", own_command_line())
+      .with("pid", facts.pid)
+      .with("host", facts.host)
+      .with("boot", facts.boot)
+      .with("process_start", facts.started)
+      .with("crochet", CROCHET_VERSION)
+      .with("compiler", __VERSION__)
+      .with("ranks", num_ranks);
+  if (facts.oom_kills)
+    event.with("memory_group", facts.memory_group).with("oom_kills", *facts.oom_kills);
+  return event;
+}
+
+}  // namespace
+
+RunJournal::RunJournal(const std::string& directory, int num_ranks, FileSystem& files, Clock& clock)
+    : clock_(clock), num_ranks_(num_ranks), journal_(Journal::begin(directory, files, clock)) {}
+
+RunJournal::~RunJournal() {
+  journal_->end([] { return JournalEvent("end").with("why", "error"); });
+}
+
+void RunJournal::begin_session() {
+  begin_ = clock_.now();
+  const int number = num_sessions_++;
+  if (number == 0) return journal_->open([this] { return start_event(num_ranks_); });
+  journal_->record_durably([number] {
+    JournalEvent event("recovery");
+    event.with("number", number);
+    if (std::current_exception()) event.with("error", describe(std::current_exception()));
+    return event;
+  });
+}
+
+void RunJournal::record_session(const std::optional<RestoreReport>& restored, int64_t step) {
+  journal_->go_back_to(step);
+  if (!restored) return;
+  journal_->record([&] {
+    JournalEvent event("restore", step);
+    event.with("checkpoint", restored->prefix)
+        .with("seconds", to_seconds(clock_.now() - begin_))
+        .with("values", restored->restored.size());
+    std::vector<std::string> refused;
+    for (const RefusedCheckpoint& each : restored->refused) refused.push_back(each.prefix);
+    if (!refused.empty()) event.with("refused", refused);
+    return event;
+  });
+}
+
+void RunJournal::record_stop(const StopRequest& request, int64_t step) {
+  journal_->record([&] {
+    JournalEvent event("stop", step);
+    event.with("who", request.who).with("reason", request.reason);
+    if (request.signal != 0) event.with("signal", request.signal);
+    return event;
+  });
+}
+
+void RunJournal::end(const RunReport& report) {
+  journal_->end([&] {
+    return JournalEvent("end", report.last_step)
+        .with("why", "stop")
+        .with("reason", fmt::format("{}: {}", report.stop.who, report.stop.reason))
+        .with("exit_code", report.exit_code())
+        .with("saves", report.saves)
+        .with("failed_saves", report.failed_saves);
+  });
+}
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,47 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "crochet/base/clock.h"
+#include "crochet/io/file_system.h"
+#include "crochet/journal/internal/journal.h"
+#include "crochet/loop/run_report.h"
+#include "crochet/training/session_creator.h"
+
+namespace crochet::inline v0::internal {
+
+// Records in the journal how a run begins, recovers and ends; what happens in between, its hooks
+// record. Of the chief.
+class RunJournal {
+ public:
+  // Requires: `files` and `clock` outlive this.
+  RunJournal(const std::string& directory, int num_ranks, FileSystem& files, Clock& clock);
+  // A life that was not ended has failed.
+  ~RunJournal();
+  RunJournal(const RunJournal&) = delete;
+  RunJournal& operator=(const RunJournal&) = delete;
+
+  // A session is about to be created: the first one, or one of a recovery from the error that is
+  // being handled.
+  void begin_session();
+  // It was created, and restored from `restored` if that is set.
+  void record_session(const std::optional<RestoreReport>& restored, int64_t step);
+  void record_stop(const StopRequest& request, int64_t step);
+  void fail(const std::exception_ptr& error) { journal_->fail(error); }
+  void end(const RunReport& report);
+
+ private:
+  Clock& clock_;  // Not owned.
+  const int num_ranks_;
+  const std::shared_ptr<Journal> journal_;
+  Clock::TimePoint begin_;  // Of the last session.
+  int num_sessions_ = 0;
+};
+
+}  // namespace crochet::inline v0::internal

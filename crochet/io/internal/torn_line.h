@@ -13,7 +13,7 @@ namespace crochet::inline v0::internal {
 
 struct TornLine {
   // The text to write first, so that the next line starts on its own.
-  std::string_view begin = "";
+  std::string_view begin = {};
   // What was found and left as it is; empty if nothing was.
   std::string warning = {};
 };

@@ -16,7 +16,7 @@
 namespace crochet::inline v0::internal {
 
 // An event as it was read.
-struct JournalEntry {
+struct CROCHET_EXPORT JournalEntry {
   std::string event;
   JournalStamp stamp;
   // Its other fields. Those that are lists have the texts with a space between them; those of other

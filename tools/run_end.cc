@@ -65,10 +65,10 @@ RunEnd ended_without_a_word(const Life& life, const Machine& machine) {
     return out_of_memory(
         fmt::format("{}: {} since it started", printable(process.memory_group),
                     count_text(static_cast<uint64_t>(*kills - *process.oom_kills), "kill")));
-  return {EndKind::kKilled,
-          "kill -9, or a crash: it could not write its end, and the kernel's log and counters do "
-          "not show why",
-          fmt::format("ask the scheduler who killed it; {}", kStartAgain)};
+  return {
+      EndKind::kKilled,
+      "kill -9, abort, or exit() within a step: the kernel's log and counters do not show which",
+      fmt::format("look at its last output and the scheduler's records; {}", kStartAgain)};
 }
 
 }  // namespace

@@ -111,15 +111,17 @@ TEST_F(WhyTest, AKillIsExplainedInFiveLines) {
   kill(live(0));
   const ToolRun run = why();
   EXPECT_EQ(run.code, kNegative);
-  EXPECT_EQ(
-      run.out,
-      "ended:      life 1, process 4711 on node7: at step 100 or after it, last heard of "
-      "2001-09-09T01:48:20Z\n"
-      "why:        kill -9, or a crash: it could not write its end, and the kernel's log and "
-      "counters do not show why\n"
-      "continues:  the next start continues from step 60 (run/model.ckpt-60)\n"
-      "lost:       at least 40 s of training: 40 steps\n"
-      "to do:      ask the scheduler who killed it; start it again; it continues by itself\n");
+  EXPECT_EQ(run.out,
+            "ended:      life 1, process 4711 on node7: at step 100 or after it, last heard of "
+            "2001-09-09T01:48:20Z\n"
+            "why:        kill -9, abort, or exit() within a step: the kernel's log and counters do "
+            "not show "
+            "which\n"
+            "continues:  the next start continues from step 60 (run/model.ckpt-60)\n"
+            "lost:       at least 40 s of training: 40 steps\n"
+            "to do:      look at its last output and the scheduler's records; start it again; it "
+            "continues by "
+            "itself\n");
 }
 
 TEST_F(WhyTest, TheNextLifeIsKnown) {

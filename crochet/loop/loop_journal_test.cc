@@ -166,6 +166,7 @@ TEST_F(LoopJournalTest, AnErrorIsTheEnd) {
   EXPECT_THAT(first("error").text("message"), HasSubstr("a mistake"));
   EXPECT_EQ(first("end").text("why"), "error");
   EXPECT_EQ(first("end").text("error"), "a mistake");
+  EXPECT_EQ(first("end").stamp.step, 29);
   EXPECT_EQ(entries().back().event, "end");
 }
 

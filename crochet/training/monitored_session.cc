@@ -427,9 +427,12 @@ void MonitoredSession::save_last_step() noexcept {
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
+  closed_at_step_ = last_step(error);
   if (open_session_ != nullptr || is_lost())  // Otherwise it has not begun.
     internal::log_lazily(Severity::kError, [&] {
-      return fmt::format("the run ends{} with an error: {}", at_last_step(error), describe(error));
+      const std::string after =
+          closed_at_step_ ? fmt::format(" after step {}", *closed_at_step_) : "";
+      return fmt::format("the run ends{} with an error: {}", after, describe(error));
     });
   save_last_step();
   agreement_->fail(error);
@@ -446,16 +449,15 @@ std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   return error;
 }
 
-// Empty if the step cannot be read, or if reading it might hang.
-std::string MonitoredSession::at_last_step(const std::exception_ptr& error) {
+// Unset if the step cannot be read, or if reading it might hang.
+std::optional<int64_t> MonitoredSession::last_step(const std::exception_ptr& error) noexcept {
   constexpr std::array<Code, 4> kLost = {Code::kAborted, Code::kCancelled, Code::kDeadlineExceeded,
                                          Code::kUnavailable};
-  if (has_code(error, kLost)) return "";
+  if (has_code(error, kLost)) return std::nullopt;
   try {
-    const std::optional<int64_t> step = current_step();
-    return step ? fmt::format(" after step {}", *step) : "";
-  } catch (const std::exception&) {
-    return "";
+    return current_step();
+  } catch (...) {
+    return std::nullopt;
   }
 }
 

@@ -214,7 +214,7 @@ class CROCHET_EXPORT MonitoredSession {
   std::exception_ptr cause_of(std::exception_ptr error) const noexcept;
   // After an error: see MonitoredSessionOptions::saves_on_error.
   void save_last_step() noexcept;
-  std::string at_last_step(const std::exception_ptr& error);
+  std::optional<int64_t> last_step(const std::exception_ptr& error) noexcept;
   void close_stack();
   // abort() for an open session.
   std::exception_ptr end_by(std::exception_ptr error) noexcept;

@@ -36,8 +36,10 @@ JournalEvent start_event(int num_ranks) {
 RunJournal::RunJournal(const std::string& directory, int num_ranks, FileSystem& files, Clock& clock)
     : clock_(clock), num_ranks_(num_ranks), journal_(Journal::begin(directory, files, clock)) {}
 
-RunJournal::~RunJournal() {
-  journal_->end([] { return JournalEvent("end").with("why", "error"); });
+RunJournal::~RunJournal() { end_failed({}); }
+
+void RunJournal::end_failed(const std::optional<int64_t>& step) {
+  journal_->end([&] { return JournalEvent("end", step).with("why", "error"); });
 }
 
 void RunJournal::begin_session() {

@@ -35,6 +35,8 @@ class RunJournal {
   void record_stop(const StopRequest& request, int64_t step);
   void fail(const std::exception_ptr& error) { journal_->fail(error); }
   void end(const RunReport& report);
+  // Unless it has ended. `step`: the last one, if it is known.
+  void end_failed(const std::optional<int64_t>& step);
 
  private:
   Clock& clock_;  // Not owned.

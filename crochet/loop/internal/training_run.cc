@@ -214,7 +214,9 @@ internal::StartedRun::StartedRun(TrainingRun run)
   if (session_) record_start(*session_, report_);
 }
 
-internal::StartedRun::~StartedRun() = default;
+internal::StartedRun::~StartedRun() {
+  if (journal_ && session_ && session_->closed_) journal_->end_failed(session_->closed_at_step_);
+}
 
 void internal::StartedRun::record_changed_state() {
   if (!session_ || session_->current_step() == session_->first_step()) return;

@@ -110,9 +110,9 @@ def kill_once(options, chance, number):
         job = start(options, ENDLESS, log)
     try:
         end = time.monotonic() + LIMIT_SECS
-        # Half of them after a new checkpoint, some before they begin.
+        # Every second one after a new checkpoint, and half of the others; some before they begin.
         before = newest_checkpoint(options.dir / "run")
-        when = chance.random()
+        when = chance.random() * (0.5 if number % 2 else 1)
         while (when < 0.9 and "from" not in log_path.read_text(encoding="utf-8")
                or when < 0.5 and newest_checkpoint(options.dir / "run") <= before):
             assert job.poll() is None, f"kill {number}: ended: {log_path.read_text(encoding='utf-8')}"

@@ -6,10 +6,12 @@
 // A run writes a number of bytes into an OutputFile, saves, and then saves after each of some steps
 // that write 4 KiB. Prints, as JSON, the median time for which such a save blocked training, and
 // that until the checkpoint was published, in seconds.
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>

@@ -15,8 +15,7 @@ namespace {
 
 const char* const kStartAgain = "start it again; it continues by itself";
 
-// The first line of the kernel's log that names the process after one of `marks`, or before
-// "]: segfault" and the like; empty if there is none.
+// The first line of the kernel's log that contains one of `marks`; empty if no line does.
 std::string find_line(const std::vector<std::string>& log, const std::vector<std::string>& marks) {
   for (const std::string& line : log)
     for (const std::string& mark : marks)

@@ -15,7 +15,6 @@
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/journal/internal/read_journal.h"
 #include "tools/lives.h"
-#include "tools/number.h"
 #include "tools/run_lock.h"
 #include "tools/text.h"
 

@@ -34,13 +34,13 @@ struct RunReport {
   int64_t failed_saves = 0;
   // The same in detail, with skipped saves, retries, bytes, seconds.
   SaveStatistics saving = {};
-  // The signal that asked the process to end; 0 if none did.
+  // The signal that asked the process to end, or SIGTERM at EndOptions::deadline; 0 otherwise.
   int signal = 0;
   // How many attempts at a step were skipped by LoopAction::kSkip.
   int64_t skipped_steps = 0;
 
   // For main(), as shells and batch systems expect it: 0, or 128 + signal if a signal asked the
-  // process to end, even if the last step was reached just then.
+  // process to end, or a deadline did, even if the last step was reached just then.
   int exit_code() const { return signal == 0 ? 0 : 128 + signal; }
 };
 

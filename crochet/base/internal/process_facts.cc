@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{64} << 10;
 
-// A file of the kernel, which has no size before it is read. Empty if there is none.
+// Reads a file in /proc or /sys, whose size is unknown until it is read; empty if it is missing.
 std::string read_all(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxBytes, '\0');
@@ -28,7 +28,7 @@ std::string read_all(const std::string& path) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The number after `name` and a space, at the begin of a line.
+// The number after `name` and a space, at the beginning of a line.
 std::optional<int64_t> number_after(const std::string& text, std::string_view name) {
   std::istringstream lines(text);
   for (std::string word, value; lines >> word >> value;) {
@@ -42,8 +42,8 @@ std::optional<int64_t> number_after(const std::string& text, std::string_view na
 // The directories that may be that of the process's memory group, the likeliest first, from
 // /proc/self/cgroup: "0::/a/b" has all controllers of version 2, "4:memory:/a/b" is one of version
 // 1. A container often sees its own group where the machine has the root.
-std::vector<std::string> memory_groups(const std::string& cgroups, const std::string& root) {
-  const std::string mounts = root + "/sys/fs/cgroup";
+std::vector<std::string> memory_groups(const std::string& cgroups) {
+  const std::string mounts = "/sys/fs/cgroup";
   std::vector<std::string> groups;
   std::istringstream lines(cgroups);
   for (std::string line; std::getline(lines, line);) {
@@ -67,13 +67,11 @@ std::string host_name() {
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "(unknown)";
 }
 
-std::string boot_of_machine(const std::string& root) {
-  return first_line(read_all(root + "/proc/sys/kernel/random/boot_id"));
-}
+std::string boot_of_machine() { return first_line(read_all("/proc/sys/kernel/random/boot_id")); }
 
 // The 22nd field of "pid (name) state ...", of which the name may contain anything.
-std::string start_of_process(int64_t pid, const std::string& root) {
-  const std::string stat = read_all(root + "/proc/" + std::to_string(pid) + "/stat");
+std::string start_of_process(int64_t pid) {
+  const std::string stat = read_all("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return "";
   constexpr int kFieldsAfterName = 20;
@@ -91,10 +89,10 @@ std::optional<int64_t> oom_kills_of(const std::string& memory_group) {
   return number_after(read_all(memory_group + "/memory.oom_control"), "oom_kill");
 }
 
-ProcessFacts facts_of_this_process(const std::string& root) {
-  ProcessFacts facts{.pid = ::getpid(), .host = host_name(), .boot = boot_of_machine(root)};
-  facts.started = start_of_process(facts.pid, root);
-  for (const std::string& group : memory_groups(read_all(root + "/proc/self/cgroup"), root)) {
+ProcessFacts facts_of_this_process() {
+  ProcessFacts facts{.pid = ::getpid(), .host = host_name(), .boot = boot_of_machine()};
+  facts.started = start_of_process(facts.pid);
+  for (const std::string& group : memory_groups(read_all("/proc/self/cgroup"))) {
     facts.oom_kills = oom_kills_of(group);
     if (!facts.oom_kills) continue;
     facts.memory_group = group;

@@ -32,13 +32,12 @@ struct ProcessFacts {
   std::optional<int64_t> oom_kills = {};
 };
 
-// Where Linux has them: "" is the machine's; tests have others.
-CROCHET_EXPORT ProcessFacts facts_of_this_process(const std::string& root = "");
+CROCHET_EXPORT ProcessFacts facts_of_this_process();
 
 // The present boot of the machine.
-CROCHET_EXPORT std::string boot_of_machine(const std::string& root = "");
-// When a process of this number started; empty if there is none.
-CROCHET_EXPORT std::string start_of_process(int64_t pid, const std::string& root = "");
+CROCHET_EXPORT std::string boot_of_machine();
+// When the process with this number started; empty if no process has it.
+CROCHET_EXPORT std::string start_of_process(int64_t pid);
 // As ProcessFacts::oom_kills, of another process's group.
 CROCHET_EXPORT std::optional<int64_t> oom_kills_of(const std::string& memory_group);
 

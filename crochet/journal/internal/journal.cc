@@ -19,7 +19,7 @@ namespace crochet::inline v0::internal {
 namespace {
 
 constexpr std::string_view kBegins[] = {"{\"event\":"};
-// Before open(), these are kept.
+// Before open(), and while they cannot be written; later events are counted as lost.
 constexpr size_t kMaxWaiting = 100;
 
 struct Journals {

@@ -44,7 +44,7 @@ class CROCHET_EXPORT Journal final : public LogListener {
   // Requires: `files` and `clock` outlive this.
   static std::shared_ptr<Journal> begin(const std::string& directory, FileSystem& files,
                                         Clock& clock);
-  // That of the run in a directory of this process; null if there is none.
+  // The journal of this process's run in a directory; null if it has no run there.
   static std::shared_ptr<Journal> find(const std::string& directory, FileSystem& files);
 
   // For begin().
@@ -82,7 +82,7 @@ class CROCHET_EXPORT Journal final : public LogListener {
   void on_line(Severity severity, std::string_view line) noexcept override;
 
  private:
-  // What this thread does within an object's mutex.
+  // Holds the mutex, and marks this thread as its holder.
   class Inside;
   struct Waiting {
     JournalEvent event;

@@ -24,7 +24,7 @@ struct CROCHET_EXPORT JournalEntry {
   std::map<std::string, std::string, std::less<>> texts;
   std::map<std::string, double, std::less<>> numbers;  // true is 1.
 
-  // "" if there is none.
+  // The value of a field; "" without it.
   std::string text(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;
 };
@@ -40,8 +40,7 @@ struct JournalEntries {
 // DataLossError for a file of more than twice kMaxJournalBytes, and as open_untrusted_file().
 CROCHET_EXPORT JournalEntries read_journal(FileSystem& files, const std::string& directory);
 
-// The number of the last life that the file names at its end; 0 if there is none, as in a file that
-// is missing.
+// The number of the last life in the file; 0 if its end names no life, or the file is missing.
 CROCHET_EXPORT int64_t last_life(FileSystem& files, const std::string& path);
 
 }  // namespace crochet::inline v0::internal

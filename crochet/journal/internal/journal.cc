@@ -152,7 +152,7 @@ void Journal::open_file() {
   if (life_ == 0) {
     int64_t last = last_life(*open_directory_, path);
     if (last == 0) last = last_life(*open_directory_, join_path(directory_, kOldJournalName));
-    life_ = last + 1;
+    life_ = last % kMaxCount + 1;
   }
   const TornLine torn = cut_torn_line(*open_directory_, path, kBegins);
   if (!torn.warning.empty()) warning_ = torn.warning;

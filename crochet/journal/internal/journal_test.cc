@@ -102,6 +102,19 @@ TEST_F(JournalTest, LivesAreCounted) {
   EXPECT_THAT(lines(), ElementsAre("1 start 0", "1 end 0", "2 start 0", "3 start 0", "3 end 0"));
 }
 
+// Whatever the file says, each life has a number that can be read again.
+TEST_F(JournalTest, LifeOneFollowsTheLargest) {
+  files_.create_directories("run");
+  for (const int64_t offset : {2, 1, 0}) {
+    files_.create(path_)->append(
+        JournalEvent("start").line({.life = kMaxCount - offset, .time = 1, .steady = 2}));
+    live();
+    const int64_t next = offset == 0 ? 1 : kMaxCount - offset + 1;
+    EXPECT_EQ(read_journal(files_, "run").entries.back().stamp.life, next);
+    EXPECT_EQ(last_life(files_, path_), next);
+  }
+}
+
 TEST_F(JournalTest, NothingIsRecordedAfterTheEnd) {
   live(files_, [](Journal& journal) {
     journal.end([&] { return JournalEvent("end"); });

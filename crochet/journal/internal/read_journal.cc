@@ -18,7 +18,6 @@ namespace {
 
 // Twice the longest line: its texts are cut.
 constexpr uint64_t kTailBytes = uint64_t{128} << 10;
-constexpr int64_t kMaxLife = int64_t{1} << 53;  // A double has it exactly.
 
 using Object = nlohmann::json;
 
@@ -31,7 +30,7 @@ std::optional<double> number_of(const Object& object, const char* key) {
 
 std::optional<int64_t> count_of(const Object& object, const char* key) {
   const auto number = number_of(object, key);
-  if (!number || *number < 0 || *number > static_cast<double>(kMaxLife)) return std::nullopt;
+  if (!number || *number < 0 || *number > static_cast<double>(kMaxCount)) return std::nullopt;
   return static_cast<int64_t>(*number);
 }
 
@@ -136,7 +135,7 @@ int64_t last_life(FileSystem& files, const std::string& path) {
   for_each_line(text, [&](std::string_view line) {
     if (const auto entry = parse_line(line, path)) life = entry->stamp.life;
   });
-  return life < kMaxLife ? life : 0;  // There is a next one.
+  return life;
 }
 
 }  // namespace crochet::inline v0::internal

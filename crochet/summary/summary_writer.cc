@@ -3,9 +3,6 @@
 #include "crochet/summary/summary_writer.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +13,7 @@
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/internal/by_directory.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/internal/event_file_writer.h"
 #include "crochet/summary/internal/json_lines_writer.h"
@@ -23,27 +21,9 @@
 namespace crochet::inline v0 {
 namespace {
 
-struct SharedWriters {
-  using Key = std::pair<FileSystem*, std::string>;
-
-  std::mutex mutex;  // Guards what follows.
-  std::map<Key, std::weak_ptr<SummaryWriter>> writers;
-};
-
-// A forked process does not write to its parent's files.
-SharedWriters& shared_writers() {
-  static internal::Immortal<internal::PerProcess<SharedWriters>> writers;
-  return **writers;
-}
-
-// One spelling for "runs/x", "runs/x/" and "./runs/x".
-std::string cache_key(const std::string& directory) {
-  std::error_code no_working_directory;
-  std::filesystem::path path = std::filesystem::absolute(directory, no_working_directory);
-  if (no_working_directory) path = directory;
-  std::string key = path.lexically_normal().string();
-  while (key.size() > 1 && key.back() == '/') key.pop_back();
-  return key;
+internal::ByDirectory<SummaryWriter>& writers() {
+  static internal::Immortal<internal::PerProcess<internal::ByDirectory<SummaryWriter>>> all;
+  return **all;
 }
 
 std::vector<SummaryValue> values_of(std::span<const Scalar> scalars) {
@@ -57,13 +37,8 @@ std::vector<SummaryValue> values_of(std::span<const Scalar> scalars) {
 
 std::shared_ptr<SummaryWriter> SummaryWriter::for_directory(const std::string& directory,
                                                             FileSystem& files, Clock& clock) {
-  SharedWriters& shared = shared_writers();
-  const std::lock_guard lock(shared.mutex);
-  std::erase_if(shared.writers, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<SummaryWriter>& entry = shared.writers[{&files, cache_key(directory)}];
-  std::shared_ptr<SummaryWriter> writer = entry.lock();
-  if (!writer) entry = writer = std::make_shared<SummaryWriter>(directory, files, clock);
-  return writer;
+  return writers().find_or_make(
+      directory, files, [&] { return std::make_shared<SummaryWriter>(directory, files, clock); });
 }
 
 SummaryWriter::SummaryWriter(const std::string& directory, FileSystem& files, Clock& clock)

@@ -3,7 +3,6 @@
 #include "crochet/journal/internal/journal.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
+#include "crochet/io/internal/by_directory.h"
 #include "crochet/io/internal/torn_line.h"
 #include "crochet/journal/internal/read_journal.h"
 
@@ -22,22 +22,9 @@ constexpr std::string_view kBegins[] = {"{\"event\":"};
 // Before open(), and while they cannot be written; later events are counted as lost.
 constexpr size_t kMaxWaiting = 100;
 
-struct Journals {
-  using Key = std::pair<FileSystem*, std::string>;
-
-  std::mutex mutex;  // Guards what follows.
-  std::map<Key, std::weak_ptr<Journal>> by_directory;
-};
-
-Journals& journals() {
-  static Immortal<PerProcess<Journals>> all;
+ByDirectory<Journal>& journals() {
+  static Immortal<PerProcess<ByDirectory<Journal>>> all;
   return **all;
-}
-
-Journals::Key key_of(const std::string& directory, FileSystem& files) {
-  std::string path = files.fixed_path(directory);
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return {&files, std::move(path)};
 }
 
 }  // namespace
@@ -59,21 +46,13 @@ class Journal::Inside {
 std::shared_ptr<Journal> Journal::begin(const std::string& directory, FileSystem& files,
                                         Clock& clock) {
   auto journal = std::make_shared<Journal>(directory, files, clock);
-  {
-    Journals& all = journals();
-    const std::lock_guard lock(all.mutex);
-    std::erase_if(all.by_directory, [](const auto& each) { return each.second.expired(); });
-    all.by_directory[key_of(directory, files)] = journal;
-  }
+  journals().replace(directory, files, journal);
   add_log_listener(journal);
   return journal;
 }
 
 std::shared_ptr<Journal> Journal::find(const std::string& directory, FileSystem& files) {
-  Journals& all = journals();
-  const std::lock_guard lock(all.mutex);
-  const auto found = all.by_directory.find(key_of(directory, files));
-  return found == all.by_directory.end() ? nullptr : found->second.lock();
+  return journals().find(directory, files);
 }
 
 Journal::Journal(const std::string& directory, FileSystem& files, Clock& clock)

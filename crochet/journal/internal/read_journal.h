@@ -15,8 +15,8 @@
 
 namespace crochet::inline v0::internal {
 
-// The largest life and step that are read: a double has each number up to it exactly. Life 1 follows
-// it.
+// The largest life and step that are read: a double has each number up to it exactly. Life 1
+// follows it.
 inline constexpr int64_t kMaxCount = int64_t{1} << 53;
 
 // An event as it was read.

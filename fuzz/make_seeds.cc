@@ -63,7 +63,7 @@ std::map<std::string, std::string> journals() {
           {"long-line", R"({"event":")" + std::string(kDepth, 'x') + R"(","life":7,)" + stamp},
           {"last-life", R"({"event":"x","life":9007199254740992,)" + stamp},
           {"request", R"({"id":"1","verb":"limit","at_step":7,"when_saved":true})"},
-          {"answer", R"({"id":"1","accepted":true,"text":"yes"})"}};
+          {"answer", R"({"id":"1","text":"yes"})"}};
 }
 
 std::map<std::string, std::string> states() {

@@ -62,36 +62,33 @@ struct ControlOptions {
 
 ControlRequest request_of(const Context& context, ControlVerb verb, const ControlOptions& options) {
   ControlRequest request{.id = fmt::format("{:016x}", internal::random_number()), .verb = verb};
-  if (verb != ControlVerb::kLimit) {
-    request.when_saved = options.when_saved;
-    return request;
-  }
+  request.limit.when_saved = options.when_saved;
+  if (verb != ControlVerb::kLimit) return request;
   const int num_given = options.at_step.has_value() + !options.for_text.empty() +
                         !options.until_text.empty() + options.none;
   if (num_given != 1)
     throw InvalidArgumentError(
         "limit: exactly one of --at-step, --for, --until and --none must be given");
-  request.limit = {.at_step = options.at_step, .when_saved = options.when_saved};
+  request.limit.at_step = options.at_step;
   if (!options.for_text.empty()) request.for_secs = parse_duration(options.for_text);
   if (!options.until_text.empty())
     request.limit.until = parse_time(options.until_text, context.clock().wall_time());
   return request;
 }
 
-int print_answer(const Context& context, const internal::ControlAnswer& answer) {
+int print_answer(const Context& context, const std::string& answer) {
   if (context.json())
-    context.print_json(Json{{"accepted", answer.is_accepted}, {"answer", json_text(answer.text)}});
+    context.print_json(Json{{"answer", json_text(answer)}});
   else
-    context.print(printable_text(answer.text) + "\n");
-  return answer.is_accepted ? kSuccess : kNegative;
+    context.print(printable_text(answer) + "\n");
+  return kSuccess;
 }
 
 int no_answer(const Context& context, ControlFiles& control, const ControlRequest& request,
               const ControlOptions& options, std::string_view why) {
   if (request.verb == ControlVerb::kLimit) {
-    const std::string text =
-        fmt::format("{}: {}; it holds for the next start of the run", options.directory, why);
-    return print_answer(context, {request.id, true, text});
+    return print_answer(context, fmt::format("{}: {}; it holds for the next start of the run",
+                                             options.directory, why));
   }
   control.take_back(request);
   context.complain(fmt::format("{}: {}", options.directory, why));
@@ -107,7 +104,7 @@ int ask(const Context& context, ControlVerb verb, const ControlOptions& options)
   control.ask(request);
   const auto end = context.clock().now() + from_seconds(options.timeout_secs);
   for (;;) {
-    if (const auto answer = control.answer_to(request)) return print_answer(context, *answer);
+    if (const auto answer = control.answer_to(request)) return print_answer(context, answer->text);
     if (has_run(files, options.directory) == false)
       return no_answer(context, control, request, options, "no run is there");
     if (context.clock().now() >= end)

@@ -47,7 +47,7 @@ class ControlTest : public testing::Test {
       if (text.empty()) return;
       if (const auto request = control_.take()) {
         taken_ = request;
-        control_.answer({request->id, true, text});
+        control_.answer({request->id, text});
       }
     });
     std::ostringstream out, err;
@@ -65,9 +65,9 @@ TEST_F(ControlTest, AsksAndPrintsTheAnswer) {
   EXPECT_EQ(stop.code, 0) << stop.err;
   EXPECT_EQ(stop.out, "the run ends after step 8, with a checkpoint\n");
   EXPECT_EQ(taken_->verb, ControlVerb::kStop);
-  EXPECT_FALSE(taken_->when_saved);
+  EXPECT_FALSE(taken_->limit.when_saved);
   EXPECT_EQ(run({"stop", "--when-saved", "run"}, "yes").code, 0);
-  EXPECT_TRUE(taken_->when_saved);
+  EXPECT_TRUE(taken_->limit.when_saved);
   EXPECT_EQ(run({"save", "run"}, "yes").code, 0);
   EXPECT_EQ(taken_->verb, ControlVerb::kSave);
   EXPECT_EQ(run({"status", "--json", "run"}, "step 7").json()["answer"], "step 7");

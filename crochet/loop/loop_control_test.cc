@@ -81,7 +81,7 @@ TEST_F(LoopControlTest, Stops) {
 }
 
 TEST_F(LoopControlTest, StopsWithTheNextCheckpoint) {
-  const ControlRequest stop{.id = "1", .verb = ControlVerb::kStop, .when_saved = true};
+  const ControlRequest stop{.id = "1", .verb = ControlVerb::kStop, .limit = {.when_saved = true}};
   const RunReport report = run_and_ask(23, stop);
   EXPECT_GE(report.last_step, 40);
   EXPECT_LE(report.last_step, 42);

@@ -38,7 +38,7 @@ TEST_F(ControlFilesTest, ARequestIsTakenOnceAndAnswered) {
   EXPECT_EQ(control_.take(), kStop);
   EXPECT_EQ(control_.take(), std::nullopt);
   EXPECT_FALSE(control_.take_back(kStop));
-  const ControlAnswer answer{"1", true, "yes"};
+  const ControlAnswer answer{"1", "yes"};
   control_.answer(answer);
   EXPECT_EQ(control_.answer_to(kStop), answer);
   EXPECT_EQ(control_.answer_to({.id = "2"}), std::nullopt);

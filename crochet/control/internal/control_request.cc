@@ -84,7 +84,7 @@ std::string to_json(const ControlRequest& request) {
   json.begin_object();
   json.member("id", std::string_view(request.id));
   json.member("verb", verb_name(request.verb));
-  if (request.when_saved || request.limit.when_saved) json.member("when_saved", true);
+  if (request.limit.when_saved) json.member("when_saved", true);
   if (request.limit.at_step) json.member("at_step", *request.limit.at_step);
   if (request.limit.until) json.member("until", *request.limit.until);
   if (request.for_secs) json.member("for_secs", *request.for_secs);
@@ -103,17 +103,15 @@ ControlRequest parse_request(std::string_view text, const std::string& path) {
       is_known = true;
     }
   if (!is_known) members.fail("stop, save, limit or status as \"verb\"", "another text");
-  const bool when_saved = members.flag("when_saved");
-  if (request.verb == ControlVerb::kLimit) {
-    request.limit = {members.step("at_step"), members.secs("until"), when_saved};
-    request.for_secs = members.secs("for_secs");
-    if (request.limit.at_step.has_value() + request.limit.until.has_value() +
-            request.for_secs.has_value() >
-        1)
-      members.fail("one of at_step, until and for_secs", "several");
-  } else {
-    request.when_saved = when_saved;
-  }
+  request.limit.when_saved = members.flag("when_saved");
+  if (request.verb != ControlVerb::kLimit) return request;
+  request.limit.at_step = members.step("at_step");
+  request.limit.until = members.secs("until");
+  request.for_secs = members.secs("for_secs");
+  if (request.limit.at_step.has_value() + request.limit.until.has_value() +
+          request.for_secs.has_value() >
+      1)
+    members.fail("one of at_step, until and for_secs", "several");
   return request;
 }
 
@@ -121,7 +119,6 @@ std::string to_json(const ControlAnswer& answer) {
   JsonText json;
   json.begin_object();
   json.member("id", std::string_view(answer.id));
-  json.member("accepted", answer.is_accepted);
   json.member("text", std::string_view(answer.text));
   json.end_object();
   return json.take() + "\n";
@@ -129,7 +126,7 @@ std::string to_json(const ControlAnswer& answer) {
 
 ControlAnswer parse_answer(std::string_view text, const std::string& path) {
   const Members members(text, path);
-  return {members.text("id"), members.flag("accepted"), members.text("text")};
+  return {members.text("id"), members.text("text")};
 }
 
 }  // namespace crochet::inline v0::internal

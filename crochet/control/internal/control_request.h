@@ -27,8 +27,8 @@ struct RunLimit {
 struct ControlRequest {
   std::string id;  // By which its answer is found.
   ControlVerb verb = ControlVerb::kStatus;
-  bool when_saved = false;  // Of kStop: as that of a limit.
-  RunLimit limit = {};      // Of kLimit; neither a step nor a time: without a limit from now on.
+  // Of kLimit; neither a step nor a time: without a limit from now on. Of kStop: only when_saved.
+  RunLimit limit = {};
   // Of kLimit: instead of a time, seconds from when the run reads this.
   std::optional<double> for_secs = {};
 
@@ -36,9 +36,8 @@ struct ControlRequest {
 };
 
 struct ControlAnswer {
-  std::string id;  // Of the request.
-  bool is_accepted = false;
-  std::string text;  // What will happen, or why nothing will.
+  std::string id;    // Of the request.
+  std::string text;  // What will happen.
 
   friend bool operator==(const ControlAnswer&, const ControlAnswer&) = default;
 };

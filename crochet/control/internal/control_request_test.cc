@@ -16,7 +16,7 @@ using ::testing::ThrowsMessage;
 TEST(ControlRequestTest, RoundTrips) {
   for (const ControlRequest& request : {
            ControlRequest{.id = "a", .verb = ControlVerb::kStop},
-           ControlRequest{.id = "b", .verb = ControlVerb::kStop, .when_saved = true},
+           ControlRequest{.id = "b", .verb = ControlVerb::kStop, .limit = {.when_saved = true}},
            ControlRequest{.id = "c", .verb = ControlVerb::kSave},
            ControlRequest{.id = "d", .verb = ControlVerb::kStatus},
            ControlRequest{.id = "e", .verb = ControlVerb::kLimit},
@@ -27,7 +27,7 @@ TEST(ControlRequestTest, RoundTrips) {
            ControlRequest{.id = "h", .verb = ControlVerb::kLimit, .for_secs = 7200},
        })
     EXPECT_EQ(parse_request(to_json(request), "control.json"), request) << to_json(request);
-  const ControlAnswer answer{"id", true, "the run ends after step 7"};
+  const ControlAnswer answer{"id", "the run ends after step 7"};
   EXPECT_EQ(parse_answer(to_json(answer), "control.answer"), answer);
 }
 

@@ -3,11 +3,11 @@
 #include "crochet/hooks/internal/control_hook.h"
 
 #include <csignal>
-#include <ctime>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include "crochet/hooks/internal/utc_text.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -20,10 +20,8 @@ constexpr int kStepsToReading = 8;
 constexpr Clock::Duration kShortSteps = std::chrono::milliseconds(8);
 
 std::string text_of(const RunLimit& limit) {
-  std::string text =
-      limit.at_step ? fmt::format("at step {}", *limit.at_step)
-                    : fmt::format("at {:%F %T} UTC",
-                                  fmt::gmtime(static_cast<std::time_t>(limit.until.value_or(0))));
+  std::string text = limit.at_step ? fmt::format("at step {}", *limit.at_step)
+                                   : "at " + utc_text(limit.until.value_or(0));
   if (limit.when_saved) text += ", or with the first checkpoint after that";
   return text;
 }
@@ -121,7 +119,7 @@ void ControlHook::carry_out(const ControlRequest& request, int64_t step,
   std::string text;
   switch (request.verb) {
     case ControlVerb::kStop:
-      if (request.when_saved) {
+      if (request.limit.when_saved) {
         stops_when_saved_ = "crochet stop --when-saved";
         static_cast<void>(listener_->take());
         text = fmt::format("step {}: the run ends with its next checkpoint", step);
@@ -149,7 +147,7 @@ void ControlHook::carry_out(const ControlRequest& request, int64_t step,
           .with("request", verb_name(request.verb))
           .with("answer", text);
     });
-  control_.answer({request.id, /*is_accepted=*/true, text});
+  control_.answer({request.id, text});
 }
 
 void ControlHook::on_error(std::exception_ptr error) {

@@ -6,14 +6,13 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <string_view>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
+#include "crochet/hooks/internal/utc_text.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -45,8 +44,8 @@ std::optional<std::string> RunDeadline::reached() {
   measure();
   if (clock_->wall_time() + kReserve * save_secs_ + call_secs_ < at_) return std::nullopt;
   return fmt::format(
-      "the deadline is {:%F %T} UTC, a save takes up to {:.1f} s, and a step may take {:.1f} s",
-      fmt::gmtime(static_cast<std::time_t>(at_)), save_secs_, call_secs_);
+      "the deadline is {}, a save takes up to {:.1f} s, and a step may take {:.1f} s",
+      utc_text(at_), save_secs_, call_secs_);
 }
 
 std::optional<double> slurm_end_time() {

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <torch/script.h>
 #include <torch/torch.h>
+#include <torch/version.h>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
@@ -71,6 +72,13 @@ class TrackTest : public testing::Test {
   LogCapture log_;
   MemoryFileSystem files_;
 };
+
+TEST_F(TrackTest, TheJournalNamesTheLibrary) {
+  torch::nn::Linear layer(2, 1);
+  save([&](Loop& loop) { loop.track("layer", *layer); });
+  EXPECT_THAT(read_file(files_, directory_ + "/events.jsonl"),
+              HasSubstr(std::string("\"libraries\":[\"torch ") + TORCH_VERSION + "\"]"));
+}
 
 TEST_F(TrackTest, SavesParametersAndBuffersUnderTheirNames) {
   TestNet net;

@@ -4,16 +4,29 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <mutex>
 #include <sstream>
-#include <string_view>
-#include <vector>
+#include <system_error>
 
 #include <limits.h>
 
+#include "crochet/base/internal/immortal.h"
+
 namespace crochet::inline v0::internal {
 namespace {
+
+struct Libraries {
+  std::mutex mutex;  // Guards what follows.
+  std::vector<std::string> texts;
+};
+
+Libraries& known_libraries() {
+  static Immortal<Libraries> known;
+  return *known;
+}
 
 constexpr size_t kMaxBytes = size_t{64} << 10;
 
@@ -34,7 +47,9 @@ std::optional<int64_t> number_after(const std::string& text, std::string_view na
   for (std::string word, value; lines >> word >> value;) {
     int64_t number = 0;
     const char* const end = value.data() + value.size();
-    if (word == name && std::from_chars(value.data(), end, number).ptr == end) return number;
+    if (word != name) continue;
+    const auto [rest, error] = std::from_chars(value.data(), end, number);
+    if (error == std::errc() && rest == end) return number;
   }
   return std::nullopt;
 }
@@ -65,6 +80,21 @@ std::vector<std::string> memory_groups(const std::string& cgroups) {
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "(unknown)";
+}
+
+void add_library(std::string_view name, std::string_view version) {
+  std::string text(name);
+  text.append(" ").append(version);
+  Libraries& known = known_libraries();
+  const std::lock_guard lock(known.mutex);
+  if (std::ranges::find(known.texts, text) == known.texts.end())
+    known.texts.push_back(std::move(text));
+}
+
+std::vector<std::string> libraries() {
+  Libraries& known = known_libraries();
+  const std::lock_guard lock(known.mutex);
+  return known.texts;
 }
 
 std::string boot_of_machine() { return first_line(read_all("/proc/sys/kernel/random/boot_id")); }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "crochet/base/internal/export.h"
 
@@ -33,6 +35,11 @@ struct ProcessFacts {
 };
 
 CROCHET_EXPORT ProcessFacts facts_of_this_process();
+
+// The libraries that this process computes with, each as "tensorflow 1.13.1", once. An engine adds
+// its own before its first session.
+CROCHET_EXPORT void add_library(std::string_view name, std::string_view version);
+CROCHET_EXPORT std::vector<std::string> libraries();
 
 // The present boot of the machine.
 CROCHET_EXPORT std::string boot_of_machine();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/process_facts.h"
 #include "crochet/base/log.h"
 #include "crochet/engines/tensorflow/internal/at_location.h"
 #include "crochet/engines/tensorflow/internal/c_api.h"
@@ -123,6 +124,7 @@ Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& op
     : bytes_(std::make_shared<const std::string>(std::move(bytes))),
       definition_(parse_meta_graph(*bytes_, name)),
       graph_(TF_NewGraph(), TF_DeleteGraph) {
+  crochet::internal::add_library("tensorflow", TF_Version());
   import_nodes(name, options);
   check_global_step(name);
   add_variables(name);
@@ -133,7 +135,9 @@ Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& op
     attach<crochet::internal::StateOperations>(std::make_shared<internal::GraphSaver>(*this));
 }
 
-Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {}
+Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {
+  crochet::internal::add_library("tensorflow", TF_Version());
+}
 
 Graph::~Graph() = default;
 

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/internal/process_facts.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/saved_model.h"
 #include "crochet/io/file_system.h"
@@ -46,6 +47,13 @@ TEST(TensorFlowGraphTest, HasTheSavedVariables) {
   EXPECT_EQ(variable_of(graph, "words").dtype(), DType::kString);
   EXPECT_EQ(variable_of(graph, "parts").shape(), (Shape{5, 3}));
   EXPECT_EQ(variable_of(graph, "reference").dtype(), DType::kFloat);
+}
+
+// For the journal of a run.
+TEST(TensorFlowGraphTest, NamesItsLibrary) {
+  const Graph graph = import_golden("kinds");
+  EXPECT_THAT(crochet::internal::libraries(),
+              testing::Contains(testing::StartsWith("tensorflow ")));
 }
 
 TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {

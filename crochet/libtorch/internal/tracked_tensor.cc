@@ -7,8 +7,10 @@
 
 #include <c10/core/Storage.h>
 #include <torch/types.h>
+#include <torch/version.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/process_facts.h"
 #include "crochet/libtorch/internal/device_copies.h"
 #include "crochet/libtorch/internal/kept_memory.h"
 #include "crochet/libtorch/internal/tensor_memory.h"
@@ -83,6 +85,8 @@ std::shared_ptr<const void> identity_of(const std::shared_ptr<const void>& memor
 
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
                   std::shared_ptr<WriteBarrier> barrier) {
+  static const bool is_known = (crochet::internal::add_library("torch", TORCH_VERSION), true);
+  static_cast<void>(is_known);
   Tracker here = tracker;
   const std::string full_name = crochet::internal::full_name(tracker.name(), name);
   try {

@@ -26,6 +26,7 @@ JournalEvent start_event(int num_ranks) {
       .with("crochet", CROCHET_VERSION)
       .with("compiler", __VERSION__)
       .with("ranks", num_ranks);
+  if (const auto used = libraries(); !used.empty()) event.with("libraries", used);
   if (facts.oom_kills)
     event.with("memory_group", facts.memory_group).with("oom_kills", *facts.oom_kills);
   return event;

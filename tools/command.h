@@ -82,6 +82,7 @@ void add_repair(CommandLine& line);
 void add_pin(CommandLine& line);  // Adds pin and unpin.
 void add_rehearse(CommandLine& line);
 void add_why(CommandLine& line);
+void add_runs(CommandLine& line);
 void add_control(CommandLine& line);  // Adds stop, save, limit and status.
 
 inline constexpr const char* kNoLockHelp =

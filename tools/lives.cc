@@ -58,6 +58,7 @@ void add(const JournalEntry& entry, Life& life) {
   life.last = entry.stamp.time;
   // A recovery goes back; nothing else does.
   life.last_step = entry.event == "restore" ? step : std::max(life.last_step, step);
+  if (entry.number("last_step")) life.of_steps = large_number(entry, "last_step");
   if (entry.event == "start") {
     record_start(entry, life);
   } else if (entry.event == "restore") {

@@ -22,6 +22,7 @@ struct Life {
   double last = 0;   // Of the last one.
   int64_t first_step = 0;
   int64_t last_step = 0;                     // As far as it was recorded.
+  std::optional<int64_t> of_steps = {};      // The step at which it is to end.
   std::string restored_from = {};            // A checkpoint; empty for a fresh start.
   std::optional<int64_t> saving = {};        // The step of a save that has not ended.
   std::map<int64_t, double> snapshots = {};  // When the state of a step was taken to be saved.

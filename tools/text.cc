@@ -44,6 +44,13 @@ std::string time_text(double unix_time) {
   return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<time_t>(unix_time)));
 }
 
+std::string duration_text(double secs) {
+  if (secs < 120) return fmt::format("{:.0f} s", std::max(secs, 0.0));
+  if (secs < 2 * 3600) return fmt::format("{:.0f} min", secs / 60);
+  if (secs < 48 * 3600) return fmt::format("{:.1f} h", secs / 3600);
+  return fmt::format("{:.1f} d", secs / (24 * 3600));
+}
+
 std::string count_text(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

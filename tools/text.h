@@ -24,6 +24,8 @@ std::string json_text(std::string_view name);
 std::string size_text(uint64_t bytes);
 // "2026-11-21T14:34:30Z"; "-" for a time out of range.
 std::string time_text(double unix_time);
+// "12 s", "30 min", "2.5 h", "3.0 d".
+std::string duration_text(double secs);
 // "1 tensor", "2 tensors".
 std::string count_text(uint64_t count, std::string_view noun);
 

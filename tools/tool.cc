@@ -63,6 +63,7 @@ void describe_program(CommandLine& line) {
   add_rehearse(line);
   add_control(line);
   add_why(line);
+  add_runs(line);
 }
 
 // The known word that was probably meant; "" if none is close.

@@ -93,12 +93,6 @@ Answer find_answer(const Context& context, const std::string& directory, const M
 }
 
 // "4 s", "12 min", "3.5 h".
-std::string duration_text(double secs) {
-  if (secs < 120) return fmt::format("{:.0f} s", std::max(secs, 0.0));
-  if (secs < 2 * 3600) return fmt::format("{:.0f} min", secs / 60);
-  return fmt::format("{:.1f} h", secs / 3600);
-}
-
 bool wrote_its_end(EndKind kind) {
   return kind == EndKind::kStopped || kind == EndKind::kSignalled || kind == EndKind::kFailed;
 }

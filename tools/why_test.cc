@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/why.h"
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include "crochet/journal/internal/journal.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tools/testing/fake_machine.h"
 #include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
@@ -24,24 +24,6 @@ namespace {
 using internal::Journal;
 using internal::JournalEvent;
 using testing::HasSubstr;
-
-class FakeMachine final : public Machine {
- public:
-  std::string host() const override { return host_; }
-  std::string boot() const override { return boot_; }
-  std::string start_of_process(int64_t pid) const override {
-    const auto found = processes_.find(pid);
-    return found == processes_.end() ? "" : found->second;
-  }
-  std::optional<int64_t> oom_kills(const std::string&) const override { return oom_kills_; }
-  std::vector<std::string> kernel_log() const override { return log_; }
-
-  std::string host_ = "node7";
-  std::string boot_ = "b1";
-  std::map<int64_t, std::string> processes_;
-  std::optional<int64_t> oom_kills_ = 3;
-  std::vector<std::string> log_ = {"eth0: link up", "Killed process 47110 (other)"};
-};
 
 class WhyTest : public testing::Test {
  protected:

@@ -99,7 +99,7 @@ void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&)
   if (!request_ && !limit_ && !reports) return;
   const int64_t step =
       is_step_requested_ ? context.global_step() + 1 : read_global_step(context.session());
-  if (reports) journal_->record([step] { return JournalEvent("progress", step); });
+  if (reports) record_progress(step, context);
   if (request_) carry_out(*std::exchange(request_, std::nullopt), step, context);
   if (const auto why = reached(step)) {
     const bool when_saved = limit_->when_saved;
@@ -112,6 +112,14 @@ void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&)
       context.request_stop(*why);
     }
   }
+}
+
+void ControlHook::record_progress(int64_t step, const SessionRunContext& context) {
+  journal_->record([&] {
+    JournalEvent event("progress", step);
+    if (const auto last = context.last_step()) event.with("last_step", *last);
+    return event;
+  });
 }
 
 void ControlHook::carry_out(const ControlRequest& request, int64_t step,

@@ -49,6 +49,7 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
   bool is_time_to_look();
   // Requires: it is time to look.
   bool is_progress_due();
+  void record_progress(int64_t step, const SessionRunContext& context);
   void carry_out(const ControlRequest& request, int64_t step, SessionRunContext& context);
   void accept_limit(const ControlRequest& request);
   // Why the run ends after this step; unset if it continues.

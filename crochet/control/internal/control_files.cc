@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/control/internal/control_files.h"
 
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,16 +103,7 @@ std::string ControlFiles::read(const std::string& path) const {
   if (files_.read_symbolic_link(path))
     throw FailedPreconditionError(
         fmt::format("{}: found a symbolic link, expected a plain file", path));
-  const auto file = open_untrusted_file(files_, path);
-  if (!file->is_own())
-    throw FailedPreconditionError(fmt::format(
-        "{}: found a file of another user, expected one of the user of the run or of root", path));
-  if (file->size() > kMaxBytes)
-    throw DataLossError(
-        fmt::format("{}: found {} bytes, expected at most {}", path, file->size(), kMaxBytes));
-  std::string text(static_cast<size_t>(file->size()), '\0');
-  file->read_at(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return read_untrusted_file(files_, path, kMaxBytes, OwnerOfFile::kThisUserOrRoot);
 }
 
 }  // namespace crochet::inline v0::internal

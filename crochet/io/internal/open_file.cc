@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -126,14 +127,28 @@ int prepare(int file, OpenFor purpose) noexcept {
   return empty_if_replacing(file, purpose, status.st_size) != 0 ? errno : 0;
 }
 
-// One attempt of try_open_file().
-int open_prepared(const FilePlace& place, OpenFor purpose, int flags) noexcept {
+int open_once(const FilePlace& place, OpenFor purpose, int flags) noexcept {
   const int file = open_plain_file(place, purpose, flags);
   if (file < 0) return -errno;
   if (const int error = prepare(file, purpose); error != 0) {
     ::close(file);
     return -error;
   }
+  return file;
+}
+
+// One attempt of try_open_file().
+int open_prepared(const FilePlace& place, OpenFor purpose, int flags) noexcept {
+  int file = open_once(place, purpose, flags);
+  if (purpose != OpenFor::kReading) return file;
+  if (file == -ENOENT) {
+    look_again(place);
+    file = open_once(place, purpose, flags);
+  }
+  // Over NFS another machine may replace the file, again and again, while it is opened.
+  constexpr int kMaxReplacements = 10;
+  for (int i = 0; i < kMaxReplacements && file == -ESTALE; ++i)
+    file = open_once(place, purpose, flags);
   return file;
 }
 
@@ -152,6 +167,22 @@ FileDescriptor open_file(const FilePlace& place, OpenFor purpose, int flags) {
   const int file = try_open_file(place, purpose, flags);
   if (file < 0) throw_refusal(place, purpose, flags, -file);
   return FileDescriptor(file);
+}
+
+void look_again(int at, const char* directory) noexcept {
+  struct statx status;
+  const int flags = AT_STATX_FORCE_SYNC | (*directory == '\0' ? AT_EMPTY_PATH : 0);
+  static_cast<void>(::statx(at, directory, flags, STATX_MTIME | STATX_CTIME, &status));
+}
+
+void look_again(const FilePlace& place) noexcept {
+  if (place.directory) return look_again(place.at(), "");
+  const size_t slash = place.name.rfind('/');
+  if (slash == std::string::npos) return look_again(AT_FDCWD, ".");
+  std::array<char, PATH_MAX> directory;
+  if (slash >= directory.size()) return;
+  *std::copy_n(place.name.begin(), std::max<size_t>(slash, 1), directory.begin()) = '\0';
+  look_again(AT_FDCWD, directory.data());
 }
 
 FileDescriptor open_again(int descriptor, int flags) {

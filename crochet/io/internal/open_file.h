@@ -28,6 +28,12 @@ enum class OpenFor {
 FileDescriptor open_file(const FilePlace& place, OpenFor purpose, int flags = 0);
 // The same without exceptions: returns a descriptor, or a negated number of <errno.h>.
 int try_open_file(const FilePlace& place, OpenFor purpose, int flags) noexcept;
+// Asks the server of a network file system what a directory has now. Over NFS a machine remembers
+// for up to a minute that a name is missing, and would not see what another machine puts there. A
+// name of "" stands for the directory `at` itself.
+void look_again(int at, const char* directory) noexcept;
+// The same for the directory of a place.
+void look_again(const FilePlace& place) noexcept;
 // Opens an open file again, whatever its name leads to now.
 FileDescriptor open_again(int descriptor, int flags);
 

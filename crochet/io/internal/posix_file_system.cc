@@ -75,6 +75,7 @@ class PosixOperations : public Base {
 
   std::vector<std::string> list(const std::string& directory) override {
     const FileDescriptor opened = internal::open_directory(place_of(directory));
+    look_again(opened.get(), "");
     std::vector<std::string> names;
     // About 1000 names; not with readdir(), which would need another descriptor.
     alignas(struct dirent64) std::byte entries[size_t{32} << 10];
@@ -208,8 +209,10 @@ class PosixOperations : public Base {
   struct stat status_of(const std::string& path, int flags = 0) {
     const FilePlace place = place_of(path);
     struct stat status;
-    if (::fstatat(place.at(), name_of(place), &status, flags) != 0)
-      throw_errno(errno, path, "stat");
+    const auto look = [&] { return ::fstatat(place.at(), name_of(place), &status, flags); };
+    if (look() == 0) return status;
+    if (errno == ENOENT || errno == ESTALE) look_again(place);
+    check(look(), path, "stat");
     return status;
   }
 

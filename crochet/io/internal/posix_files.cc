@@ -10,6 +10,9 @@
 #include <cstdint>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
 #include "crochet/base/internal/blocked_signal.h"
 #include "crochet/io/internal/errno_error.h"
 
@@ -88,13 +91,13 @@ PosixReadableFile::PosixReadableFile(const FilePlace& place, PosixStreams& strea
 
 uint64_t PosixReadableFile::size() const {
   struct stat status;
-  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  if (::fstat(file_.get(), &status) != 0) fail("fstat");
   return static_cast<uint64_t>(status.st_size);
 }
 
 bool PosixReadableFile::is_own() const {
   struct stat status;
-  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  if (::fstat(file_.get(), &status) != 0) fail("fstat");
   return status.st_uid == 0 || status.st_uid == ::geteuid();
 }
 
@@ -104,7 +107,7 @@ uint64_t PosixReadableFile::stored_bytes() const {
   constexpr uint64_t kBlockBytes = 512;  // Unit of st_blocks, on every file system.
   constexpr int kMaxExtents = 100'000;   // Files with more are taken to have no holes.
   struct stat status;
-  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  if (::fstat(file_.get(), &status) != 0) fail("fstat");
   const auto size = static_cast<uint64_t>(status.st_size);
   if (static_cast<uint64_t>(status.st_blocks) * kBlockBytes >= size) return size;
   uint64_t stored = 0;
@@ -119,6 +122,14 @@ uint64_t PosixReadableFile::stored_bytes() const {
   return size;
 }
 
+void PosixReadableFile::fail(std::string_view operation) const {
+  const int error = errno;
+  if (error == ESTALE)
+    throw UnavailableError(fmt::format(
+        "{}: {} failed: another machine replaced or removed the file", path_, operation));
+  throw_errno(error, path_, operation);
+}
+
 void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destination) const {
   // No file extends beyond off_t, and pread would report EINVAL.
   if (offset > static_cast<uint64_t>(INT64_MAX) - destination.size())
@@ -128,7 +139,7 @@ void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destinatio
     const auto place = static_cast<off_t>(offset + (destination.size() - rest.size()));
     const ssize_t count =
         retry_interrupted([&] { return ::pread(file_.get(), rest.data(), rest.size(), place); });
-    if (count < 0) throw_errno(errno, path_, "read");
+    if (count < 0) fail("read");
     if (count == 0) throw_short_file(path_, offset, destination.size(), size());
     rest = rest.subspan(static_cast<size_t>(count));
   }

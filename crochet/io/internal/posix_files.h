@@ -50,6 +50,9 @@ class PosixReadableFile final : public ReadableFile {
   std::unique_ptr<MappedBytes> map(uint64_t offset, uint64_t num_bytes) const override;
 
  private:
+  // Throws the error of a call that has just failed.
+  [[noreturn]] void fail(std::string_view operation) const;
+
   std::string path_;
   FileDescriptor file_;
   PosixStreams& streams_;  // Not owned.

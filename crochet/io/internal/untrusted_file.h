@@ -25,11 +25,16 @@ namespace crochet::inline v0::internal {
 // data, holes are the zeros of a sparse copy.)
 std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files, const std::string& path);
 
-// The content of a file that is small unless it is damaged.
-// Throws: as open_untrusted_file(); DataLossError for more than `max_bytes`, for a file of more
-// than 1 MiB that is mostly holes, and as with_bounded_memory().
+enum class OwnerOfFile { kAnyone, kThisUserOrRoot };
+
+// The content of a file that is small unless it is damaged. One that another machine replaces while
+// it is read, over NFS, is read again.
+// Throws: as open_untrusted_file(); FailedPreconditionError for a file of another user, unless
+// that may be; DataLossError for more than `max_bytes`, for a file of more than 1 MiB that is
+// mostly holes, and as with_bounded_memory().
 CROCHET_EXPORT std::string read_untrusted_file(FileSystem& files, const std::string& path,
-                                               uint64_t max_bytes);
+                                               uint64_t max_bytes,
+                                               OwnerOfFile owner = OwnerOfFile::kAnyone);
 
 [[noreturn]] void throw_no_memory(const std::string& path);
 

@@ -54,6 +54,26 @@ TEST_F(UntrustedFileTest, ReadsAPlausibleFile) {
   EXPECT_THROW(read_untrusted_file(files_, directory_ / "none", 4), NotFoundError);
 }
 
+// As over NFS.
+class ReplacedFiles final : public MemoryFileSystem {
+ public:
+  explicit ReplacedFiles(int times) : times_(times) { create("file")->append("new"); }
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    if (times_-- > 0) throw UnavailableError("replaced");
+    return MemoryFileSystem::open(path);
+  }
+
+ private:
+  int times_;
+};
+
+TEST_F(UntrustedFileTest, AReplacedFileIsReadAgain) {
+  ReplacedFiles sometimes(10);
+  EXPECT_EQ(read_untrusted_file(sometimes, "file", 4), "new");
+  ReplacedFiles always(1000);
+  EXPECT_THROW(read_untrusted_file(always, "file", 4), UnavailableError);
+}
+
 TEST_F(UntrustedFileTest, AllocatesNothingForOversizedOrHollowFiles) {
   const AllocationCounter allocations;
   EXPECT_THAT([&] { read_untrusted_file(files_, sparse(5), 4); },

@@ -21,15 +21,12 @@ mount -t rpc_pipefs rpc /var/lib/nfs/rpc_pipefs
 rpcbind -w
 exportfs -o rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0 '*:/mnt/srv'
 rpc.mountd
-rpc.statd --no-notify
 echo 10 >/proc/fs/nfsd/nfsv4gracetime
 rpc.nfsd 4
 sleep 12
 
 number=1
 for client in a b; do
-  path=/
-  if [[ $version == 3 ]]; then path=/mnt/srv; fi
   ip netns add $client
   ip link add to_$client type veth peer name eth0 netns $client
   ip addr add 10.0.$number.1/24 dev to_$client
@@ -38,12 +35,9 @@ for client in a b; do
   ip -n $client link set eth0 up
   ip -n $client link set lo up
   nsenter --net=/run/netns/$client bash -c "
-    unshare --mount bash -c '
-      mount -t tmpfs none /run && mount -t tmpfs none /var/lib/nfs && mkdir /run/rpcbind /var/lib/nfs/sm
-      rpcbind -w && rpc.statd --no-notify'  # For the locks of version 3.
     mount -t sysfs none /sys
     echo $client >/sys/fs/nfs/net/nfs_client/identifier
-    mount -t nfs -o vers=$version 10.0.$number.1:$path /mnt/$client"
+    mount -t nfs -o vers=$version 10.0.$number.1:/ /mnt/$client"
   number=$((number + 1))
 done
 mkdir /mnt/a/runs

@@ -3,77 +3,39 @@
 #include "tools/run_model.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/internal/parse_json.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
-#include "crochet/io/internal/untrusted_file.h"
 #include "crochet/journal/internal/read_journal.h"
-#include "crochet/summary/internal/json_lines_writer.h"
+#include "crochet/summary/internal/metric_lines.h"
 #include "tools/run_lock.h"
 
 namespace crochet::tool {
 namespace {
 
-constexpr uint64_t kTailBytes = uint64_t{256} << 10;
 constexpr size_t kMaxEntries = 100'000;
 constexpr int kMaxDepth = 16;
 
-// The end of a file that grows by lines; its first line may be cut.
-std::string tail_of(FileSystem& files, const std::string& path) {
-  const auto file = internal::open_untrusted_file(files, path);
-  const uint64_t size = file->size();
-  const uint64_t begin = size - std::min(size, kTailBytes);
-  std::string text(static_cast<size_t>(size - begin), '\0');
-  file->read_at(begin, std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
-// A loss is what people look for first. what crochet measures itself is left out.
+// A loss is what people look for first. What crochet measures itself is left out.
 std::optional<int> rank_of(std::string_view name) {
-  if (name == "step" || name == "time" || name.ends_with("/sec") || name.starts_with("checkpoint/"))
-    return std::nullopt;
+  if (name.ends_with("/sec") || name.starts_with("checkpoint/")) return std::nullopt;
   if (name == "loss") return 0;
   return name.find("loss") != std::string_view::npos ? 1 : 2;
 }
 
-// Takes the point of a line, unless it has none, or one that is looked for less.
-void take_point(std::string_view line, const std::string& path, RunModel& run) {
-  internal::JsonTree tree;
-  try {
-    internal::parse_json(line, path, tree);
-  } catch (const DataLossError&) {
-    return;
-  }
-  if (!tree.root.is_object() || !tree.root.contains("step")) return;
-  for (const auto& [name, value] : tree.root.items()) {
-    const bool is_point =
-        value.is_number() || value == "NaN" || value == "Infinity" || value == "-Infinity";
-    const std::optional<int> rank = rank_of(name);
-    if (!is_point || !rank) continue;
-    const bool is_better = run.metric_name.empty() || *rank < *rank_of(run.metric_name);
-    if (!is_better && name != run.metric_name) continue;
-    run.metric_name = name;
-    run.metric_value =
-        value.is_string() ? value.get<std::string>() : fmt::format("{:.6g}", value.get<double>());
-  }
-}
-
 void read_metric(FileSystem& files, RunModel& run) {
-  const std::string path = join_path(run.directory, internal::kJsonLinesName);
   try {
-    const std::string text = tail_of(files, path);
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const size_t end = std::min(rest.find('\n'), rest.size());
-      take_point(rest.substr(0, end), path, run);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  } catch (const Error&) {  // A run without metrics, or whose metrics are not a plain file.
+    for (const auto& [step, metrics] : internal::read_metric_lines(files, run.directory))
+      for (const auto& [name, value] : metrics) {
+        const std::optional<int> rank = rank_of(name);
+        if (!rank) continue;
+        if (run.metric_name.empty() || *rank < *rank_of(run.metric_name)) run.metric_name = name;
+        if (name == run.metric_name) run.metric_value = value;
+      }
+  } catch (const Error&) {  // Not a plain file, or not one of ours.
   }
 }
 

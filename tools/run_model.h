@@ -25,7 +25,7 @@ struct RunModel {
   // The last point of a curve: a loss if there is one, and none of those that crochet measures
   // itself. Empty without one.
   std::string metric_name = {};
-  std::string metric_value = {};  // A number as JSON has it, or "NaN".
+  double metric_value = 0;
 
   const Life& last() const { return lives.back(); }
   // Of its last life; unset before the journal has a second step of it.

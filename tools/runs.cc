@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/runs.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "crochet/io/internal/file_place.h"
+#include "tools/number.h"
 #include "tools/run_model.h"
 #include "tools/text.h"
 
@@ -21,15 +22,6 @@ const CommandHelp kRunsHelp = {
         "  crochet runs runs\n"
         "  crochet runs --json | jq -r '.runs[] | select(.state == \"failed\") | .directory'",
 };
-
-// "runs/a/b" in "runs" is "a/b"; the directory itself is ".".
-std::string name_in(const std::string& directory, const std::string& run) {
-  if (run == directory) return ".";
-  std::string_view name = run;
-  if (name.starts_with(directory)) name.remove_prefix(directory.size());
-  while (name.starts_with('/')) name.remove_prefix(1);
-  return std::string(name);
-}
 
 std::string step_text(const RunModel& run) {
   std::string text = std::to_string(run.last().last_step);
@@ -51,15 +43,16 @@ std::string state_text(const RunModel& run, double now) {
 
 std::string metric_text(const RunModel& run) {
   if (run.metric_name.empty()) return "-";
-  return printable(run.metric_name) + " " + run.metric_value;
+  return printable(run.metric_name) + " " + short_text(run.metric_value);
 }
 
 std::string as_text(const std::vector<RunModel>& runs, const std::string& directory, double now) {
   using enum Table::Align;
   Table table({{"RUN"}, {"STEP", kRight}, {"STEPS/S", kRight}, {"SAVED"}, {"METRIC"}, {"STATE"}});
   for (const RunModel& run : runs) {
+    const std::string name = internal::name_within(directory, run.directory);
     const auto rate = run.steps_per_sec();
-    table.add({printable(name_in(directory, run.directory)), step_text(run),
+    table.add({name.empty() ? "." : printable(name), step_text(run),
                rate ? fmt::format("{:.3g}", *rate) : "-", saved_text(run, now), metric_text(run),
                state_text(run, now)});
   }
@@ -83,7 +76,7 @@ Json as_json(const RunModel& run) {
   if (run.saved_time) json["saved_time"] = *run.saved_time;
   if (!run.metric_name.empty()) {
     json["metric"] = json_text(run.metric_name);
-    json["value"] = run.metric_value;
+    json["value"] = to_json(run.metric_value);
   }
   if (life.exit_code) json["exit_code"] = *life.exit_code;
   return json;

@@ -117,6 +117,15 @@ TEST_F(RunsTest, AsJson) {
   EXPECT_EQ(run["exit_code"], 0);
 }
 
+// Where a run resumed, the points that it made again count.
+TEST_F(RunsTest, PointsThatAResumeWithdrewAreNotShown) {
+  make_run("a");
+  put_metrics("a",
+              "{\"step\":50,\"time\":1,\"loss\":0.5}\n{\"step\":90,\"time\":1,\"loss\":0.25}\n"
+              "{\"resumed_at\":60,\"time\":2}\n");
+  EXPECT_EQ(runs(/*json=*/true).json()["runs"][0]["value"], 0.5);
+}
+
 TEST_F(RunsTest, WhatCrochetMeasuresIsNotShown) {
   make_run("a");
   put_metrics("a",

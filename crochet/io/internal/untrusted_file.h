@@ -23,8 +23,7 @@ namespace crochet::inline v0::internal {
 // hollow file: one whose bytes
 // stored on disk are less than a thousandth of its size beyond 1 GiB. (Up to there, and among other
 // data, holes are the zeros of a sparse copy.)
-CROCHET_EXPORT std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files,
-                                                                 const std::string& path);
+std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files, const std::string& path);
 
 enum class OwnerOfFile { kAnyone, kThisUserOrRoot };
 

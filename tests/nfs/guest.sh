@@ -2,17 +2,16 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# guest.sh VERSION ROOT, within the machine of scripts/nfs-check: a server, and two clients at /mnt/a
+# guest.sh ROOT, within the machine of scripts/nfs-check: a server, and two clients at /mnt/a
 # and /mnt/b, each in a network namespace of its own, with caches of its own. Prints a line that
-# begins with "NFS" for each check, and at last "NFS VERSION: all held".
+# begins with "NFS" for each check, and at last "NFS: all held".
 set -euo pipefail
 
-version=$1
-cd "$2"
+cd "$1"
 export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/mnt
 build=build/dev
 crochet=$build/tools/crochet
-trap 'echo "NFS $version: failed in line $LINENO"' ERR
+trap 'echo "NFS: failed in line $LINENO"' ERR
 
 mkdir -p /mnt/srv /mnt/a /mnt/b
 mount -t ext4 /dev/vda /mnt/srv
@@ -37,7 +36,7 @@ for client in a b; do
   nsenter --net=/run/netns/$client bash -c "
     mount -t sysfs none /sys
     echo $client >/sys/fs/nfs/net/nfs_client/identifier
-    mount -t nfs -o vers=$version 10.0.$number.1:/ /mnt/$client"
+    mount -t nfs -o vers=4.2 10.0.$number.1:/ /mnt/$client"
   number=$((number + 1))
 done
 mkdir /mnt/a/runs
@@ -57,7 +56,7 @@ for request in status save status save save status status save status stop; do
   if ((took > slowest)); then slowest=$took; fi
 done
 wait $trainer
-echo "NFS $version: 10 requests answered, the slowest after $slowest ms; the last: $answer"
+echo "NFS: 10 requests answered, the slowest after $slowest ms; the last: $answer"
 
 # A run that was killed on one machine continues on the other, which sees what it left.
 start a 2
@@ -70,13 +69,13 @@ start b 3
 until grep -q "^continues: *life 3, which is running now, continued from step [1-9]" <<<"$($crochet why /mnt/a/runs/train)"; do sleep 1; done
 $crochet stop /mnt/a/runs/train >/dev/null
 wait $trainer
-echo "NFS $version: killed on one machine, continued on the other"
+echo "NFS: killed on one machine, continued on the other"
 
 export TMPDIR=/mnt/a/runs
 python3 tests/crash/crash.py kills --trainer $build/tests/crash/crash_trainer --number 10 >/mnt/log 2>&1 ||
   { cat /mnt/log; false; }
-echo "NFS $version: $(tail -n 1 /mnt/log)"
+echo "NFS: $(tail -n 1 /mnt/log)"
 python3 tests/outputs/check_kills.py csv $build/tests/outputs/output_writer --dir /mnt/a/runs/csv --kills 30 >/mnt/log 2>&1 ||
   { cat /mnt/log; false; }
-echo "NFS $version: $(tail -n 1 /mnt/log)"
-echo "NFS $version: all held"
+echo "NFS: $(tail -n 1 /mnt/log)"
+echo "NFS: all held"

@@ -15,11 +15,10 @@ mount -t proc proc /host/proc
 mount -t sysfs sys /host/sys
 mount --bind /dev /host/dev
 for folder in mnt run var/lib/nfs; do mount -t tmpfs none "/host/$folder"; done
-mkdir -p /host/run/rpcbind /host/var/lib/nfs/rpc_pipefs /host/var/lib/nfs/v4recovery /host/var/lib/nfs/sm
+mkdir -p /host/run/rpcbind /host/var/lib/nfs/rpc_pipefs /host/var/lib/nfs/v4recovery
 touch /host/var/lib/nfs/etab /host/var/lib/nfs/rmtab
 ip link set lo up
 hostname server
-version=$(sed 's/.*crochet.version=\([^ ]*\).*/\1/' /proc/cmdline)
 root=$(sed 's/.*crochet.root=\([^ ]*\).*/\1/' /proc/cmdline)
-chroot /host /bin/bash "$root/tests/nfs/guest.sh" "$version" "$root"
+chroot /host /bin/bash "$root/tests/nfs/guest.sh" "$root"
 poweroff -f

@@ -32,6 +32,11 @@ using internal::OperationBuilder;
 using internal::Status;
 using internal::without_index;
 
+std::unique_ptr<TF_Graph, void (*)(TF_Graph*)> new_graph() {
+  crochet::internal::add_library("tensorflow", TF_Version());
+  return {TF_NewGraph(), TF_DeleteGraph};
+}
+
 DType dtype_of_output(TF_Output output) {
   const int number = internal::type_number(output) % internal::kReferenceTypes;
   return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
@@ -123,8 +128,7 @@ Graph Graph::from_graph_def(std::string bytes, const std::string& name,
 Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& options)
     : bytes_(std::make_shared<const std::string>(std::move(bytes))),
       definition_(parse_meta_graph(*bytes_, name)),
-      graph_(TF_NewGraph(), TF_DeleteGraph) {
-  crochet::internal::add_library("tensorflow", TF_Version());
+      graph_(new_graph()) {
   import_nodes(name, options);
   check_global_step(name);
   add_variables(name);
@@ -135,9 +139,7 @@ Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& op
     attach<crochet::internal::StateOperations>(std::make_shared<internal::GraphSaver>(*this));
 }
 
-Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {
-  crochet::internal::add_library("tensorflow", TF_Version());
-}
+Graph::Graph() : definition_(), graph_(new_graph()) {}
 
 Graph::~Graph() = default;
 

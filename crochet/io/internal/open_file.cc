@@ -137,7 +137,7 @@ int open_once(const FilePlace& place, OpenFor purpose, int flags) noexcept {
   return file;
 }
 
-// One attempt of try_open_file().
+// One attempt of try_open_file(), of the file that has the name now: see look_again().
 int open_prepared(const FilePlace& place, OpenFor purpose, int flags) noexcept {
   int file = open_once(place, purpose, flags);
   if (purpose != OpenFor::kReading) return file;

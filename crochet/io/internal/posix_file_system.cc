@@ -210,9 +210,12 @@ class PosixOperations : public Base {
     const FilePlace place = place_of(path);
     struct stat status;
     const auto look = [&] { return ::fstatat(place.at(), name_of(place), &status, flags); };
-    if (look() == 0) return status;
-    if (errno == ENOENT || errno == ESTALE) look_again(place);
-    check(look(), path, "stat");
+    int result = look();
+    if (result != 0 && (errno == ENOENT || errno == ESTALE)) {
+      look_again(place);
+      result = look();
+    }
+    check(result, path, "stat");
     return status;
   }
 

@@ -85,8 +85,7 @@ std::shared_ptr<const void> identity_of(const std::shared_ptr<const void>& memor
 
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
                   std::shared_ptr<WriteBarrier> barrier) {
-  static const bool is_known = (crochet::internal::add_library("torch", TORCH_VERSION), true);
-  static_cast<void>(is_known);
+  crochet::internal::add_library("torch", TORCH_VERSION);
   Tracker here = tracker;
   const std::string full_name = crochet::internal::full_name(tracker.name(), name);
   try {
@@ -111,6 +110,7 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
 }
 
 void track_shard(Tracker& tracker, const at::Tensor& tensor) {
+  crochet::internal::add_library("torch", TORCH_VERSION);
   const std::string name = tracker.name();
   if (!tensor.defined() || !is_plain(tensor))
     throw InvalidArgumentError(

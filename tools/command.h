@@ -83,6 +83,8 @@ void add_pin(CommandLine& line);  // Adds pin and unpin.
 void add_rehearse(CommandLine& line);
 void add_why(CommandLine& line);
 void add_runs(CommandLine& line);
+void add_metrics(CommandLine& line);
+void add_tail(CommandLine& line);
 void add_control(CommandLine& line);  // Adds stop, save, limit and status.
 
 inline constexpr const char* kNoLockHelp =

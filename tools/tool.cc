@@ -64,6 +64,8 @@ void describe_program(CommandLine& line) {
   add_control(line);
   add_why(line);
   add_runs(line);
+  add_metrics(line);
+  add_tail(line);
 }
 
 // The known word that was probably meant; "" if none is close.

@@ -42,7 +42,7 @@ void continue_journal(std::string_view text) {
   journal->end([&] { return internal::JournalEvent("end"); });
   const internal::JournalEntries found = internal::read_journal(files, "run");
   require(found.entries.size() >= 3 && found.entries.back().event == "end");
-  require(internal::last_life(files, "run/events.jsonl") == found.entries.back().stamp.life);
+  require(internal::last_life(files, "run/events.jsonl").number == found.entries.back().stamp.life);
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 #include "crochet/hooks/progress_bar_hook.h"
 
 #include <algorithm>
+#include <atomic>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "crochet/base/internal/log_listener.h"
 #include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/terminal_line.h"
@@ -55,6 +58,18 @@ class ProgressBarHook::Screen {
   std::optional<internal::TerminalLine> line_;
 };
 
+// Counts those of the log.
+class ProgressBarHook::Warnings final : public internal::LogListener {
+ public:
+  void on_line(Severity severity, std::string_view) noexcept override {
+    if (severity >= Severity::kWarning) count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  int64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> count_ = 0;
+};
+
 ProgressBarHook::ProgressBarHook(ProgressBarHookOptions options)
     : options_(std::move(options)), clock_(&Clock::or_real(options_.clock)) {}
 
@@ -67,6 +82,8 @@ void ProgressBarHook::begin(Graph& graph) {
   for (const std::string& name : options_.values) outputs.emplace_back(graph.output(name));
   request_ = std::move(outputs);
   progress_ = {};
+  warnings_ = std::make_shared<Warnings>();
+  internal::add_log_listener(warnings_);
   for (const std::string& name : options_.values) progress_.values.emplace_back(name, "-");
 }
 
@@ -105,6 +122,7 @@ void ProgressBarHook::after_run(SessionRunContext& context, const SessionRunValu
     auto& [name, text] = progress_.values[i];
     text = format_value(name, values.results[1][i].tensor());
   }
+  progress_.num_warnings = warnings_->count();
   progress_.activity = context.activity();
   screen_->show(progress_);
 }
@@ -118,7 +136,14 @@ void ProgressBarHook::measure_rate() {
   history_.emplace_back(shown_at_, shown_step_);
 }
 
-void ProgressBarHook::end(Session&) { screen_.reset(); }
-void ProgressBarHook::on_error(std::exception_ptr) { screen_.reset(); }
+void ProgressBarHook::end(Session&) {
+  screen_.reset();
+  warnings_.reset();
+}
+
+void ProgressBarHook::on_error(std::exception_ptr) {
+  screen_.reset();
+  warnings_.reset();
+}
 
 }  // namespace crochet::inline v0

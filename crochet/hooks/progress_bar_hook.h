@@ -29,7 +29,8 @@ struct ProgressBarHookOptions {
 
 // Shows the progress of training. On a terminal: one line with a bar, step, values, steps/s and the
 // time left, redrawn at most ten times a second, as wide as the window; coloured unless NO_COLOR is
-// set. Otherwise: plain lines from time to time. The last step comes from the hook that will
+// set. Otherwise: plain lines from time to time. Both have the number of warnings and errors that
+// the run has logged. The last step comes from the hook that will
 // stop the run (SessionRunHook::last_step).
 //
 // Values are computed only in the steps in which they are drawn. While the bar is on the
@@ -53,6 +54,7 @@ class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
 
  private:
   class Screen;
+  class Warnings;
 
   bool is_due(int64_t step, std::optional<int64_t> last_step) const;
   void measure_rate();
@@ -60,8 +62,9 @@ class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
   ProgressBarHookOptions options_;
   Clock* clock_;  // Not owned.
   Output step_;
-  Fetches request_;                 // The values.
-  std::shared_ptr<Screen> screen_;  // Set between begin and the end.
+  Fetches request_;                     // The values.
+  std::shared_ptr<Screen> screen_;      // Set between begin and the end.
+  std::shared_ptr<Warnings> warnings_;  // The same.
 
   internal::Progress progress_;
   // The steps shown, with their times, over the period that the rate is measured.

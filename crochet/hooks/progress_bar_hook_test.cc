@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/training/monitored_session.h"
 
@@ -60,6 +62,22 @@ TEST_F(ProgressBarHookTest, WritesALineAtEachTenthOfTheWay) {
   ASSERT_EQ(written.size(), 10);
   EXPECT_EQ(written.front(), "step 2/20 (10%), loss 0.25, 1 steps/s, 0:18 left");
   EXPECT_EQ(written.back(), "step 20/20 (100%), loss 0.25, 1 steps/s, 0:00 left");
+}
+
+TEST_F(ProgressBarHookTest, CountsTheWarningsOfTheRun) {
+  LogCapture log;
+  log_warning("before the run");
+  HookList hooks = {ProgressBarHook(options(1)), StopAtStepHook({.last_step = 2})};
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph_), hooks);
+  for (int i = 0; i < 2; ++i) {
+    log_info("not counted");
+    log_warning("the disk is full");
+    clock_.advance(std::chrono::seconds(1));
+    session.run(graph_.train());
+  }
+  session.close();
+  EXPECT_THAT(lines(), ElementsAre("step 1/2 (50%), loss 0.25, 1 steps/s, 0:01 left, 1 warning",
+                                   "step 2/2 (100%), loss 0.25, 1 steps/s, 0:00 left, 2 warnings"));
 }
 
 TEST_F(ProgressBarHookTest, WritesALineEveryTenSeconds) {

@@ -14,12 +14,14 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/control/internal/control_files.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
@@ -248,6 +250,39 @@ TEST_F(LoopJournalTest, LivesFollowEachOther) {
   EXPECT_TRUE(std::ranges::is_sorted(entries(), {}, [](const JournalEntry& each) {
     return std::pair(each.stamp.life, each.stamp.steady);
   }));
+}
+
+// As one that is killed leaves it.
+TEST_F(LoopJournalTest, AfterALifeWithoutAnEndTheLogHasWhatIsLost) {
+  run();
+  EXPECT_FALSE(log_.contains("was last heard of"));
+  std::string journal = read_file(files_, "run/events.jsonl");
+  journal.erase(journal.find(R"({"event":"stop")"));
+  replace_file(files_, "run/events.jsonl", journal);
+  for (const std::string& path : list_checkpoints(files_, "run", "model.ckpt"))
+    if (path == "run/model.ckpt-50") files_.remove(path + ".index");
+  run();
+  EXPECT_TRUE(
+      log_.contains("run: life 1 was last heard of at 2001-09-09 01:47:20 UTC, after step "
+                    "40; this one begins at step 40: no step is lost that the journal has"))
+      << fmt::format("{}", fmt::join(log_.lines(Severity::kWarning), "\n"));
+  journal = read_file(files_, "run/events.jsonl");
+  replace_file(files_, "run/events.jsonl",
+               journal.substr(0, journal.rfind(R"({"event":"end")")) +
+                   R"({"event":"progress","life":2,"step":77,"time":1000000600,"steady":1})"
+                   "\n");
+  run();
+  EXPECT_TRUE(
+      log_.contains("run: life 2 was last heard of at 2001-09-09 01:56:40 UTC, after step "
+                    "77; this one begins at step 50: 27 or more steps are lost"));
+}
+
+TEST_F(LoopJournalTest, TheLogEndsWithReasonExitCodeAndNewestCheckpoint) {
+  run();
+  EXPECT_TRUE(log_.contains(
+      "the run ended at step 50 (4 checkpoints): StopAtStepHook: reached step 50; exit code 0; the "
+      "newest checkpoint is run/model.ckpt-50, 0 s old"))
+      << log_.lines().back();
 }
 
 TEST_F(LoopJournalTest, WithoutADirectoryOrSavesThereIsNone) {

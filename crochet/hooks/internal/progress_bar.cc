@@ -49,6 +49,9 @@ std::vector<std::string> parts_of(const Progress& progress) {
     parts.push_back(fmt::format("{} {}", name, value));
   if (progress.steps_per_sec) parts.push_back(format_rate(*progress.steps_per_sec));
   if (const auto rest = format_rest(progress)) parts.push_back(*rest);
+  if (progress.num_warnings > 0)
+    parts.push_back(
+        fmt::format("{} warning{}", progress.num_warnings, progress.num_warnings == 1 ? "" : "s"));
   if (!progress.activity.empty()) parts.push_back(progress.activity);
   return parts;
 }

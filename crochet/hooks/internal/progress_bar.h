@@ -18,6 +18,7 @@ struct Progress {
   std::optional<int64_t> last_step = {};
   std::vector<std::pair<std::string, std::string>> values = {};  // "loss" -> "0.0312".
   std::optional<double> steps_per_sec = {};
+  int64_t num_warnings = 0;   // In the log: also of errors.
   std::string activity = {};  // What runs in the background: "saving step 200".
 };
 

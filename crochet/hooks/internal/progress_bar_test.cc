@@ -12,6 +12,7 @@
 namespace crochet::internal {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -48,6 +49,15 @@ TEST(ProgressBarTest, ShowsWhatRunsInTheBackground) {
   EXPECT_EQ(render_progress_line(saving),
             "step 1240/2000 (62%), loss 0.0312, accuracy 0.978, 812 steps/s, 0:01 left, "
             "saving step 1200");
+}
+
+TEST(ProgressBarTest, ShowsHowManyWarningsThereWere) {
+  Progress warned = kHalfWay;
+  warned.num_warnings = 1;
+  EXPECT_EQ(render_progress_line(warned),
+            "step 1240/2000 (62%), loss 0.0312, accuracy 0.978, 812 steps/s, 0:01 left, 1 warning");
+  warned.num_warnings = 12;
+  EXPECT_THAT(render_progress_bar(warned, {.width = 120}), EndsWith("0:01 left  12 warnings"));
 }
 
 TEST(ProgressBarTest, NeverExceedsTheWidth) {

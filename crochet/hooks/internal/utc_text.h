@@ -9,8 +9,13 @@
 
 namespace crochet::inline v0::internal {
 
-// "2026-11-28 06:30:00 UTC", from seconds since 1970-01-01 UTC. Requires: before the year 10000.
+// The first time, in seconds since 1970-01-01 UTC, that is too late.
+inline constexpr double kYear10000 = 253'402'300'800;
+
+// "2026-11-28 06:30:00 UTC", from seconds since 1970-01-01 UTC; "an unknown time" for one before
+// that, too late, or NaN.
 inline std::string utc_text(double unix_time) {
+  if (!(unix_time >= 0 && unix_time < kYear10000)) return "an unknown time";
   return fmt::format("{:%F %T} UTC", fmt::gmtime(static_cast<std::time_t>(unix_time)));
 }
 

@@ -129,9 +129,10 @@ void Journal::write_waiting(bool is_durable) noexcept {
 void Journal::open_file() {
   const std::string path = join_path(directory_, kJournalName);
   if (life_ == 0) {
-    int64_t last = last_life(*open_directory_, path);
-    if (last == 0) last = last_life(*open_directory_, join_path(directory_, kOldJournalName));
-    life_ = last % kMaxCount + 1;
+    previous_ = last_life(*open_directory_, path);
+    if (previous_.number == 0)
+      previous_ = last_life(*open_directory_, join_path(directory_, kOldJournalName));
+    life_ = previous_.number % kMaxCount + 1;
   }
   const TornLine torn = cut_torn_line(*open_directory_, path, kBegins);
   if (!torn.warning.empty()) warning_ = torn.warning;
@@ -180,6 +181,12 @@ void Journal::add(const JournalEvent& event, bool is_durable) {
     if (state_ == State::kOpen) write_waiting(is_durable);
   }
   report();
+}
+
+std::optional<LastLife> Journal::unended_life() const {
+  const Inside inside(*this);
+  if (previous_.number == 0 || previous_.has_ended) return std::nullopt;
+  return previous_;
 }
 
 void Journal::go_back_to(int64_t step) noexcept {

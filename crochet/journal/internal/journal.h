@@ -20,6 +20,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/directory_lock.h"
 #include "crochet/journal/internal/journal_event.h"
+#include "crochet/journal/internal/read_journal.h"
 
 namespace crochet::inline v0::internal {
 
@@ -68,6 +69,8 @@ class CROCHET_EXPORT Journal final : public LogListener {
   void record_durably(const Make& make) noexcept {
     attempt([&] { add(make(), /*is_durable=*/true); });
   }
+  // The life before this one, if it has not recorded its end: it was killed, or has crashed.
+  std::optional<LastLife> unended_life() const;
   // A session begins after `step`, to which the run goes back in a recovery.
   void go_back_to(int64_t step) noexcept;
   // The error with which the life ends.
@@ -121,6 +124,7 @@ class CROCHET_EXPORT Journal final : public LogListener {
   enum class State { kWaiting, kOpen, kEnded };
   State state_ = State::kWaiting;
   JournalStamp start_;
+  LastLife previous_;
   int64_t life_ = 0;
   int64_t step_ = 0;
   std::deque<Waiting> waiting_;  // Until they can be written.

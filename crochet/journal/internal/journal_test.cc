@@ -111,7 +111,7 @@ TEST_F(JournalTest, LifeOneFollowsTheLargest) {
     live();
     const int64_t next = offset == 0 ? 1 : kMaxCount - offset + 1;
     EXPECT_EQ(read_journal(files_, "run").entries.back().stamp.life, next);
-    EXPECT_EQ(last_life(files_, path_), next);
+    EXPECT_EQ(last_life(files_, path_).number, next);
   }
 }
 

@@ -126,14 +126,18 @@ JournalEntries read_journal(FileSystem& files, const std::string& directory) {
   return found;
 }
 
-int64_t last_life(FileSystem& files, const std::string& path) {
-  if (!files.exists(path)) return 0;
+LastLife last_life(FileSystem& files, const std::string& path) {
+  if (!files.exists(path)) return {};
   const auto file = files.open(path);
   const std::string text =
       read_from(*file, file->size() - std::min<uint64_t>(file->size(), kTailBytes));
-  int64_t life = 0;
+  LastLife life;
   for_each_line(text, [&](std::string_view line) {
-    if (const auto entry = parse_line(line, path)) life = entry->stamp.life;
+    const auto entry = parse_line(line, path);
+    if (!entry) return;
+    const JournalStamp& stamp = entry->stamp;
+    const int64_t step = stamp.life == life.number ? std::max(life.step, stamp.step) : stamp.step;
+    life = {stamp.life, step, stamp.time, entry->event == "end"};
   });
   return life;
 }

@@ -44,7 +44,13 @@ struct JournalEntries {
 // DataLossError for a file of more than twice kMaxJournalBytes, and as open_untrusted_file().
 CROCHET_EXPORT JournalEntries read_journal(FileSystem& files, const std::string& directory);
 
-// The number of the last life in the file; 0 if its end names no life, or the file is missing.
-CROCHET_EXPORT int64_t last_life(FileSystem& files, const std::string& path);
+// What the end of a file says of its last life.
+struct LastLife {
+  int64_t number = 0;      // 0 if the end names no life, or the file is missing.
+  int64_t step = 0;        // The largest there.
+  double time = 0;         // Of its last event, in seconds since 1970-01-01 UTC.
+  bool has_ended = false;  // It has said so itself.
+};
+CROCHET_EXPORT LastLife last_life(FileSystem& files, const std::string& path);
 
 }  // namespace crochet::inline v0::internal

@@ -29,7 +29,7 @@ class ReadJournalTest : public testing::Test {
 
 TEST_F(ReadJournalTest, WithoutAJournalNothingIsFound) {
   EXPECT_THROW(static_cast<void>(read_journal(files_, "run")), NotFoundError);
-  EXPECT_EQ(last_life(files_, "run/events.jsonl"), 0);
+  EXPECT_EQ(last_life(files_, "run/events.jsonl").number, 0);
 }
 
 TEST_F(ReadJournalTest, TheRenamedFileComesFirst) {
@@ -60,7 +60,22 @@ TEST_F(ReadJournalTest, WhatIsNotAnEventIsCounted) {
   const JournalEntries found = read_journal(files_, "run");
   EXPECT_EQ(found.entries.size(), 2);
   EXPECT_EQ(found.num_unreadable, 9);
-  EXPECT_EQ(last_life(files_, "run/events.jsonl"), 3);
+  EXPECT_EQ(last_life(files_, "run/events.jsonl").number, 3);
+}
+
+TEST_F(ReadJournalTest, TheEndOfTheFileIsThatOfItsLastLife) {
+  put(R"({"event":"end","life":1,"step":90,"time":1,"steady":1}
+{"event":"start","life":2,"step":0,"time":2,"steady":1}
+{"event":"progress","life":2,"step":30,"time":3,"steady":1}
+{"event":"saved","life":2,"step":20,"time":4,"steady":1}
+)");
+  const LastLife killed = last_life(files_, "run/events.jsonl");
+  EXPECT_EQ(killed.number, 2);
+  EXPECT_EQ(killed.step, 30);
+  EXPECT_EQ(killed.time, 4);
+  EXPECT_FALSE(killed.has_ended);
+  put(R"({"event":"end","life":1,"step":90,"time":1,"steady":1})");
+  EXPECT_TRUE(last_life(files_, "run/events.jsonl").has_ended);
 }
 
 TEST_F(ReadJournalTest, ALifeBeyondTheLargestIsNotAnEvent) {
@@ -69,7 +84,7 @@ TEST_F(ReadJournalTest, ALifeBeyondTheLargestIsNotAnEvent) {
   EXPECT_EQ(read_journal(files_, "run").num_unreadable, 1);
   put(R"({"event":"x","life":9007199254740992,"step":0,"time":1,"steady":2})"
       "\n");
-  EXPECT_EQ(last_life(files_, "run/events.jsonl"), kMaxCount);
+  EXPECT_EQ(last_life(files_, "run/events.jsonl").number, kMaxCount);
 }
 
 TEST_F(ReadJournalTest, FieldsOfUnknownTypesAreLeftOut) {
@@ -88,7 +103,7 @@ TEST(ReadJournalOnDiskTest, AHugeFileIsRefused) {
   files.create(path)->append("x");
   ASSERT_EQ(::truncate(path.c_str(), int64_t{1} << 37), 0);
   EXPECT_THROW(static_cast<void>(read_journal(files, directory.path())), DataLossError);
-  EXPECT_EQ(last_life(files, path), 0);
+  EXPECT_EQ(last_life(files, path).number, 0);
 }
 
 }  // namespace

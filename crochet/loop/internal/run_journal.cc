@@ -10,6 +10,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/command_line.h"
 #include "crochet/base/internal/process_facts.h"
+#include "crochet/base/log.h"
+#include "crochet/hooks/internal/utc_text.h"
 #include "crochet/version.h"
 
 namespace crochet::inline v0::internal {
@@ -35,7 +37,10 @@ JournalEvent start_event(int num_ranks) {
 }  // namespace
 
 RunJournal::RunJournal(const std::string& directory, int num_ranks, FileSystem& files, Clock& clock)
-    : clock_(clock), num_ranks_(num_ranks), journal_(Journal::begin(directory, files, clock)) {}
+    : directory_(directory),
+      clock_(clock),
+      num_ranks_(num_ranks),
+      journal_(Journal::begin(directory, files, clock)) {}
 
 RunJournal::~RunJournal() { end_failed({}); }
 
@@ -57,6 +62,7 @@ void RunJournal::begin_session() {
 
 void RunJournal::record_session(const std::optional<RestoreReport>& restored, int64_t step) {
   journal_->go_back_to(step);
+  if (num_sessions_ == 1) log_lost(step);
   if (!restored) return;
   journal_->record([&] {
     JournalEvent event("restore", step);
@@ -68,6 +74,18 @@ void RunJournal::record_session(const std::optional<RestoreReport>& restored, in
     if (!refused.empty()) event.with("refused", refused);
     return event;
   });
+}
+
+void RunJournal::log_lost(int64_t step) const {
+  const auto life = journal_->unended_life();
+  if (!life) return;
+  const int64_t lost = life->step - step;
+  log_warning(
+      fmt::format("{}: life {} was last heard of at {}, after step {}; this one begins at "
+                  "step {}: {}",
+                  directory_, life->number, utc_text(life->time), life->step, step,
+                  lost > 0 ? fmt::format("{} or more steps are lost", lost)
+                           : "no step is lost that the journal has"));
 }
 
 void RunJournal::record_stop(const StopRequest& request, int64_t step) {

@@ -39,6 +39,10 @@ class RunJournal {
   void end_failed(const std::optional<int64_t>& step);
 
  private:
+  // After a life that did not end by itself: what is known of it, and lost.
+  void log_lost(int64_t step) const;
+
+  const std::string directory_;
   Clock& clock_;  // Not owned.
   const int num_ranks_;
   const std::shared_ptr<Journal> journal_;

@@ -246,7 +246,11 @@ RunReport internal::StartedRun::finish() {
   report_.saves = report_.saving.saved;
   report_.failed_saves = report_.saving.failed;
   if (journal_) journal_->end(report_);
-  log_info("the run ended at " + to_string(report_));
+  std::string text =
+      fmt::format("the run ended at {}; exit code {}", to_string(report_), report_.exit_code());
+  if (!run_.checkpoint.dir.empty() && scaffold_->saver)
+    text += "; " + scaffold_->saver->newest_text();
+  log_info(text);
   return std::move(report_);
 }
 

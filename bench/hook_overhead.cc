@@ -12,6 +12,8 @@
 //   requests      ten hooks that each request a value, which the step computes anyway: their cost
 //                 less that of ten idle hooks, divided by ten, is that of a request
 //
+//   preemption    PreemptionHook, whose file is not there: less no_hooks, its cost
+//
 // local/... uses the local engine, whose run adds 1 to the global step, null/... an
 // engine that does nothing, values/... the local engine with a step that first computes ten values
 // (idle_hooks and requests alone). One step is `while (!session.should_stop()) session.run(train)`;
@@ -30,6 +32,7 @@
 #include "bench/blocks.h"
 #include "bench/null_engine.h"
 #include "crochet/crochet.h"
+#include "crochet/hooks/guards/preemption_hook.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -161,6 +164,13 @@ void register_requests() {
   register_hooks<ValuesEngine>("values/requests", [](FileSystem&) { return requesting_hooks(); });
 }
 
+// Guards cost at most 1 % of a step of a millisecond.
+void register_guards() {
+  register_hooks<LocalEngine>("local/preemption", [](FileSystem&) {
+    return HookList{PreemptionHook(preemption_file("bench/none", 30))};
+  });
+}
+
 void bare_loop(benchmark::State& state) {
   double weight = 0;
   const std::function<void()> body = [&] { benchmark::DoNotOptimize(weight += 0.5); };
@@ -209,6 +219,7 @@ int main(int argc, char** argv) {
   register_engine<LocalEngine>("local");
   register_engine<NullEngine>("null");
   register_requests();
+  register_guards();
   register_loop();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

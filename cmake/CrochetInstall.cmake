@@ -25,6 +25,10 @@ if(CROCHET_WITH_MPI)
   install(EXPORT crochetMpiTargets NAMESPACE crochet:: DESTINATION ${package_dir}
           COMPONENT development)
 endif()
+if(CROCHET_WITH_CLOUD)
+  install(EXPORT crochetCloudTargets NAMESPACE crochet:: DESTINATION ${package_dir}
+          COMPONENT development)
+endif()
 if(CROCHET_WITH_LIBTORCH)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake DESTINATION ${package_dir}
           COMPONENT development)

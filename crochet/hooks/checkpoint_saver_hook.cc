@@ -94,6 +94,9 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
   step_rejected_ = context.step_rejected();
   metrics_->end_run(values);
   const std::optional<std::string>& request = context.save_request();
+  if (const auto& stop = context.stop_before())
+    if (const auto reason = saves_->reason_to_stop(*stop, request.has_value()))
+      context.request_stop(*stop, *reason);
   if (step_rejected_) {
     if (request)
       log_warning(fmt::format("not saved as requested ({}): a hook rejected the step", *request));

@@ -243,5 +243,20 @@ TEST_F(LoopDeadlineTest, IsTheEndOfTheAllocationInSlurm) {
   EXPECT_EQ(report_.stop.who, "StopAfterHook");
 }
 
+TEST_F(LoopDeadlineTest, HoldsForARunThatSavesNothing) {
+  const double deadline = clock_.wall_time() + 100;
+  Loop loop({.ending = {.deadline = deadline}, .clock = &clock_});
+  const RunReport report = loop.run([&] { clock_.advance(std::chrono::seconds(1)); });
+  EXPECT_EQ(report.stop.who, "crochet");
+  EXPECT_GE(deadline - clock_.wall_time(), 1);
+  EXPECT_LE(deadline - clock_.wall_time(), 2);
+}
+
+TEST_F(LoopDeadlineTest, IsInSeconds) {
+  EXPECT_THAT([] { Loop({.ending = {.deadline = 1.7e12}}); },
+              testing::ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("ending.deadline is 1700000000000, expected seconds since 1970")));
+}
+
 }  // namespace
 }  // namespace crochet

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/training/session_run_hook.h"
 
+#include <csignal>
+
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/internal/class_name.h"
 #include "crochet/training/internal/hooked_session.h"
@@ -10,6 +14,15 @@ namespace crochet::inline v0 {
 
 void SessionRunContext::request_stop(std::string reason, int signal) {
   stop_.request_stop({caller_ ? caller_->name() : "the program", std::move(reason), signal});
+}
+
+void SessionRunContext::request_stop(const StopBefore& stop, const std::string& reason) {
+  stop_.request_stop({stop.who ? stop.who->name() : "the program",
+                      fmt::format("{}: {}", stop.reason, reason), SIGTERM});
+}
+
+void SessionRunContext::request_stop_before(double time, double run_secs, std::string_view reason) {
+  if (!stop_before_ || time < stop_before_->time) stop_before_ = {time, run_secs, reason, caller_};
 }
 
 void SessionRunContext::request_save(std::string reason) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -38,6 +39,15 @@ struct SessionRunValues {
   // Of the whole run: its options, and what it recorded. Never null in after_run.
   const RunOptions* options = nullptr;
   const RunMetadata* run_metadata = nullptr;
+};
+
+// The process will be ended from outside: the state is to be saved before that.
+struct StopBefore {
+  double time = 0;  // When, in seconds since 1970-01-01 UTC.
+  // How long the next run may take, with its hooks.
+  double run_secs = 0;
+  std::string_view reason = {};  // "the deadline is 06:30". Outlives the run.
+  const class SessionRunHook* who = nullptr;
 };
 
 // The current run: one object per attempt, shared by all hooks.
@@ -73,6 +83,13 @@ class CROCHET_EXPORT SessionRunContext {
   void request_stop(std::string reason, int signal = 0);
   bool stop_requested() const { return stop_request().has_value(); }
   const std::optional<StopRequest>& stop_request() const { return stop_.stop_request(); }
+  // The same, as of SIGTERM, for another hook.
+  void request_stop(const StopBefore& stop, const std::string& reason);
+
+  // In after_run, each time until then: has the savers, which come after the other hooks, end the
+  // loop early enough for a last save. The earliest time counts.
+  void request_stop_before(double time, double run_secs, std::string_view reason);
+  const std::optional<StopBefore>& stop_before() const { return stop_before_; }
 
   // Asks the savers, which come after the other hooks, for a checkpoint of the state after this
   // run. The reason is logged; the first request counts.
@@ -95,6 +112,7 @@ class CROCHET_EXPORT SessionRunContext {
   const std::optional<int64_t> last_step_;  // In a test.
   StopState& stop_;
   const class SessionRunHook* caller_ = nullptr;  // The hook that is called with this.
+  std::optional<StopBefore> stop_before_;
   std::optional<std::string> save_request_;
   std::optional<int64_t> global_step_;  // Before the run.
   bool is_global_step_requested_ = false;

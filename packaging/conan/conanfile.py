@@ -88,6 +88,7 @@ class CrochetConan(ConanFile):
             "CROCHET_TENSORFLOW": False,
             "CROCHET_LIBTORCH": False,
             "CROCHET_MPI": False,
+            "CROCHET_CLOUD": False,
         })
         toolchain.generate()
         CMakeDeps(self).generate()

@@ -18,6 +18,7 @@ vcpkg_cmake_configure(
           -DCROCHET_TENSORFLOW=OFF
           -DCROCHET_LIBTORCH=OFF
           -DCROCHET_MPI=OFF
+          -DCROCHET_CLOUD=OFF
           ${features})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/crochet)

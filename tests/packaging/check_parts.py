@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-LEFT_OUT = (("BUILD_TOOLS",), ("BUILD_EXAMPLES",), ("TENSORFLOW", "LIBTORCH", "MPI"))
+LEFT_OUT = (("BUILD_TOOLS",), ("BUILD_EXAMPLES",), ("TENSORFLOW", "LIBTORCH", "MPI", "CLOUD"))
 
 
 def configure(root, build, options):

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "crochet/base/internal/export.h"
+
 namespace crochet::inline v0::internal {
 
 // Every JSON text that the library or a tool reads goes through these two functions; tests/layering
@@ -20,7 +22,7 @@ inline constexpr int kMaxJsonDepth = 32;
 // A value that is destroyed without an allocation. Those of the library allocate when they are
 // destroyed with their children, and when they are compared with a text, and end the process if
 // memory is short.
-class JsonTree {
+class CROCHET_EXPORT JsonTree {
  public:
   JsonTree() = default;
   ~JsonTree();
@@ -33,7 +35,7 @@ class JsonTree {
 
 // Replaces the tree's value. Throws: DataLossError with `document` and the byte offset for text
 // that is not JSON, contains a zero byte or nests deeper.
-void parse_json(std::string_view text, std::string_view document, JsonTree& tree);
+CROCHET_EXPORT void parse_json(std::string_view text, std::string_view document, JsonTree& tree);
 
 // Receives the parts of a text, one after another.
 class JsonHandler : public nlohmann::json_sax<nlohmann::json> {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/internal/control_hook.h"
 
-#include <csignal>
 #include <utility>
 
 #include <fmt/format.h>
@@ -83,18 +82,15 @@ bool ControlHook::is_progress_due() {
   return true;
 }
 
-void ControlHook::look(SessionRunContext& context) {
+void ControlHook::look() {
   request_ = control_.take();
   is_time_over_ = limit_ && limit_->until && clock_.wall_time() >= *limit_->until;
-  if (!deadline_) return;
-  // As if the system that ends the process had sent its signal already.
-  if (const auto why = deadline_->reached()) context.request_stop(*why, SIGTERM);
 }
 
 void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&) {
   if (stops_when_saved_ && listener_->take()) context.request_stop(*stops_when_saved_);
   const bool looks = is_time_to_look();
-  if (looks) look(context);
+  if (looks) look();
   const bool reports = looks && journal_ && is_progress_due();
   if (!request_ && !limit_ && !reports) return;
   const int64_t step =

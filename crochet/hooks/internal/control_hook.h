@@ -5,13 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "crochet/base/clock.h"
 #include "crochet/base/internal/export.h"
 #include "crochet/control/internal/control_files.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/hooks/internal/run_deadline.h"
 #include "crochet/io/file_system.h"
 #include "crochet/journal/internal/journal.h"
 #include "crochet/training/session_run_hook.h"
@@ -30,8 +28,6 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
               std::shared_ptr<Journal> journal = {});
   ~ControlHook() override;
 
-  // The run ends before this.
-  void keep(RunDeadline deadline) { deadline_ = std::move(deadline); }
   // For the hook that saves: notices checkpoints.
   std::shared_ptr<CheckpointSaverListener> listener();
 
@@ -45,7 +41,7 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
  private:
   class Listener;
 
-  void look(SessionRunContext& context);
+  void look();
   bool is_time_to_look();
   // Requires: it is time to look.
   bool is_progress_due();
@@ -66,7 +62,6 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
   int steps_to_reading_ = 1;
   std::optional<ControlRequest> request_;
   std::optional<RunLimit> limit_;
-  std::optional<RunDeadline> deadline_;
   bool is_step_requested_ = false;
   bool is_time_over_ = false;                    // As of the last look.
   bool knows_limit_ = false;                     // It has been read.

@@ -209,8 +209,13 @@ void RunSaves::release() {
 }
 
 std::string RunSaves::activity() const {
-  if (!background_ || !last_saved_step_ || !background_->busy()) return {};
-  return fmt::format("saving step {}", *last_saved_step_);
+  return is_saving() ? fmt::format("saving step {}", *last_saved_step_) : std::string();
+}
+
+std::optional<std::string> RunSaves::reason_to_stop(const StopBefore& stop, bool saves_now) {
+  // The ranks of a group stop after the next run.
+  const int runs = group_of(*graph_) == nullptr ? 1 : 2;
+  return reserve_.reason_to_stop(stop, statistics(), is_saving(), saves_now, runs, saver().clock());
 }
 
 bool RunSaves::is_nothing(const SaveSource& source) {

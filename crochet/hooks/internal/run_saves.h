@@ -12,6 +12,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/save_deadline.h"
 #include "crochet/hooks/internal/save_reports.h"
+#include "crochet/hooks/internal/save_reserve.h"
 
 namespace crochet::inline v0::internal {
 
@@ -56,6 +57,10 @@ class RunSaves {
     if (untold_error_) throw_untold_error();
   }
 
+  // Why the loop has to stop now, for its last save to end in time; unset if it may make a run.
+  // `saves_now`: the step just made is saved as well.
+  std::optional<std::string> reason_to_stop(const StopBefore& stop, bool saves_now);
+
   // The run ends: before its last save, waits for the running one as the options require.
   // `is_rejected` is the last step if a hook rejected it. Throws: DeadlineExceededError.
   void begin_end(Session& session, bool is_rejected);
@@ -71,6 +76,7 @@ class RunSaves {
 
  private:
   BackgroundSaver& background();
+  bool is_saving() const { return background_ && last_saved_step_ && background_->busy(); }
   bool deliver(Session& session);
   [[noreturn]] void throw_untold_error();
   void finish_running(Session& session, bool is_rejected);
@@ -85,6 +91,7 @@ class RunSaves {
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   SaveDeadline deadline_;
   SaveReports reports_;
+  SaveReserve reserve_;
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<void> locks_;  // Held for as long as something is written.
   bool nothing_logged_ = false;

@@ -3,7 +3,6 @@
 #include "crochet/loop/internal/default_hooks.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,9 +10,9 @@
 #include "crochet/base/internal/rehearsal.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/control_hook.h"
+#include "crochet/hooks/internal/deadline_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
-#include "crochet/hooks/internal/run_deadline.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
@@ -100,13 +99,9 @@ std::shared_ptr<CheckpointSaverHook> make_saver(
                    is_rehearsal);
 }
 
-void keep_deadline(const TrainingRun& run, const std::shared_ptr<CheckpointSaverHook>& saver,
-                   ControlHook& control) {
+void add_deadline(const TrainingRun& run, HookList& hooks) {
   const std::optional<double> at = run.ending.deadline ? run.ending.deadline : slurm_end_time();
-  if (!at || *at == 0) return;
-  std::function<SaveStatistics()> saves;
-  if (saver) saves = [saver] { return saver->statistics(); };
-  control.keep(RunDeadline(*at, std::move(saves), Clock::or_real(run.clock)));
+  if (at && *at != 0) hooks.emplace_back(DeadlineHook(*at, Clock::or_real(run.clock)));
 }
 
 }  // namespace
@@ -119,6 +114,7 @@ HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffo
   if (is_chief) {
     hooks = run.chief_only_hooks;
     add_summary_hooks(run, scaffold, hooks);
+    add_deadline(run, hooks);
     std::shared_ptr<ControlHook> control;
     if (!run.checkpoint.dir.empty()) {
       FileSystem& files = FileSystem::or_posix(run.files);
@@ -128,7 +124,6 @@ HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffo
     }
     saver =
         make_saver(run, scaffold, rehearsal.has_value(), control ? control->listener() : nullptr);
-    if (control) keep_deadline(run, saver, *control);
     if (rehearsal) hooks.emplace_back(std::make_shared<RehearsalHook>(*rehearsal));
   }
   // In a cluster, each worker may have its own hooks that write.

@@ -9,6 +9,7 @@
 
 #include "crochet/base/internal/check_number.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
+#include "crochet/hooks/internal/utc_text.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -73,7 +74,6 @@ Options set_options(const LoopOptions& loop) {
   set.add("checkpoint.saver.fallback_dir", !saver.fallback_dir.empty());
   set.add("checkpoint.saver.check_free_space", !saver.check_free_space);
   set.add("checkpoint.saver.record_command_line", !saver.record_command_line);
-  set.add("ending.deadline", loop.ending.deadline);
   set.add("debug.rehearsal_steps", std::optional(loop.debug.rehearsal_steps));
   set.add("restore.which", loop.restore.from.empty() && !loop.restore.which.is_newest());
   return set;
@@ -152,6 +152,10 @@ void check_options(const LoopOptions& options) {
     check_options(options.ranks, "ranks");
     check_at_least("max_recoveries", options.max_recoveries, 0);
     check_at_least("ending.deadline", options.ending.deadline, 0);
+    if (options.ending.deadline >= kYear10000)
+      throw InvalidArgumentError(
+          fmt::format("ending.deadline is {}, expected seconds since 1970: are these milliseconds?",
+                      *options.ending.deadline));
     check_at_least("ending.stop_grace_period_secs", options.ending.stop_grace_period_secs, 0);
     check_restore(options.restore, checkpoint.dir);
   });

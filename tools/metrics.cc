@@ -51,7 +51,7 @@ void check_names(const std::vector<std::string>& names, const std::vector<std::s
           fmt::format("{}: no curve \"{}\"; it has {}", directory, name, fmt::join(found, ", ")));
 }
 
-// As RFC 4180 has it: a field with a comma, a quote or a space at its end is in quotes.
+// As RFC 4180 has it: a field with a comma, a quote or a space is in quotes.
 std::string csv_field(const std::string& text) {
   const std::string field = printable(text);
   if (field.find_first_of("\", ") == std::string::npos) return field;

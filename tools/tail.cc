@@ -3,10 +3,8 @@
 #include "tools/tail.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,21 +31,15 @@ const CommandHelp kTailHelp = {
         "  crochet tail --follow runs/digits             # until Ctrl-C",
 };
 
-// A field that each event has.
-bool is_common(std::string_view key) {
-  constexpr std::array<std::string_view, 5> kCommon = {"event", "life", "step", "time", "steady"};
-  return std::ranges::find(kCommon, key) != kCommon.end();
-}
-
 // "2026-11-29T02:14:07Z  life 2  step 81200  saved  bytes=165 checkpoint=run/model.ckpt-81200"
 std::string line_of(const JournalEntry& entry) {
   std::string text = fmt::format("{}  life {}  step {}  {}", time_text(entry.stamp.time),
                                  entry.stamp.life, entry.stamp.step, printable(entry.event));
   std::string fields;
   for (const auto& [key, value] : entry.texts)
-    if (!is_common(key)) fields += fmt::format(" {}={}", printable(key), printable(value));
+    fields += fmt::format(" {}={}", printable(key), printable(value));
   for (const auto& [key, value] : entry.numbers)
-    if (!is_common(key)) fields += fmt::format(" {}={}", printable(key), short_text(value));
+    fields += fmt::format(" {}={}", printable(key), short_text(value));
   if (!fields.empty()) text += " " + fields;
   return text + "\n";
 }
@@ -57,10 +49,8 @@ Json as_json(const JournalEntry& entry) {
             {"life", entry.stamp.life},
             {"step", entry.stamp.step},
             {"time", to_json(entry.stamp.time)}};
-  for (const auto& [key, value] : entry.texts)
-    if (!is_common(key)) json[json_text(key)] = json_text(value);
-  for (const auto& [key, value] : entry.numbers)
-    if (!is_common(key)) json[json_text(key)] = to_json(value);
+  for (const auto& [key, value] : entry.texts) json[json_text(key)] = json_text(value);
+  for (const auto& [key, value] : entry.numbers) json[json_text(key)] = to_json(value);
   return json;
 }
 

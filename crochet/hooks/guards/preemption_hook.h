@@ -52,7 +52,7 @@ CROCHET_EXPORT std::shared_ptr<PreemptionSource> preemption_signal(int signal, d
 // launcher starts it again.
 //
 //   Loop loop({.hooks = {PreemptionHook(preemption_file("/run/crochet/stop", 30)), ...}});
-//   Loop loop({.hooks = {PreemptionHook(cloud::aws_preemption()), ...}});  // crochet/cloud/.
+//   Loop loop({.hooks = {PreemptionHook(cloud::aws_preemption()), ...}});  // guards/cloud/.
 //
 // In a group, each rank watches its own machine, and all end together. The savers know how long a
 // save takes only in the chief: a notice of another rank ends the run at once.

@@ -1,8 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <atomic>
-#include <csignal>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,14 +12,6 @@
 namespace crochet::inline v0 {
 namespace {
 
-// Lock-free, for the handler. By signal, since there may be several sources.
-std::array<std::atomic<bool>, NSIG> has_arrived = {};
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-extern "C" void crochet_note_preemption(int signal) {
-  has_arrived[static_cast<size_t>(signal)].store(true);
-}
-
 class PreemptionSignal final : public PreemptionSource {
  public:
   PreemptionSignal(int signal, double grace_secs, Clock& clock)
@@ -31,7 +21,7 @@ class PreemptionSignal final : public PreemptionSource {
 
   std::optional<PreemptionNotice> wait(const std::stop_token& stop) override {
     for (; !stop.stop_requested(); clock_.sleep_for(kSignalSlice, stop))
-      if (has_arrived[static_cast<size_t>(signal_)].exchange(false))
+      if (internal::SignalHandlers::take(signal_))
         return PreemptionNotice{
             fmt::format("{} announces the end of the process", signal_name(signal_)),
             clock_.wall_time() + grace_secs_};
@@ -39,10 +29,9 @@ class PreemptionSignal final : public PreemptionSource {
   }
 
  private:
-  static internal::SignalHandlers checked(int signal) {
+  static std::vector<int> checked(int signal) {
     internal::check_signals("preemption_signal", {signal});
-    has_arrived[static_cast<size_t>(signal)] = false;
-    return internal::SignalHandlers({signal}, crochet_note_preemption);
+    return {signal};
   }
 
   const int signal_;

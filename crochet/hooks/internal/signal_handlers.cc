@@ -16,6 +16,13 @@ namespace {
 
 // The signals that are handled now.
 std::array<std::atomic<bool>, NSIG> handled_signals = {};
+// Those that were noted. Lock-free, for the handler.
+std::array<std::atomic<bool>, NSIG> noted_signals = {};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void crochet_note_signal(int signal) {
+  noted_signals[static_cast<size_t>(signal)].store(true);
+}
 
 bool can_be_handled(int signal) {
   // sigaction rejects those that the threads library reserves.
@@ -43,7 +50,15 @@ SignalHandlers::SignalHandlers(const std::vector<int>& signals, void (*handler)(
   }
 }
 
+SignalHandlers::SignalHandlers(const std::vector<int>& signals)
+    : SignalHandlers(signals, crochet_note_signal) {}
+
 SignalHandlers::~SignalHandlers() { restore(); }
+
+bool SignalHandlers::take(int signal) noexcept {
+  std::atomic<bool>& noted = noted_signals[static_cast<size_t>(signal)];
+  return noted.load(std::memory_order_relaxed) && noted.exchange(false);
+}
 
 void SignalHandlers::add(int signal, void (*handler)(int)) {
   struct sigaction present = {};
@@ -56,6 +71,7 @@ void SignalHandlers::add(int signal, void (*handler)(int)) {
   if (handled_signals[static_cast<size_t>(signal)].exchange(true))
     throw FailedPreconditionError(
         fmt::format("{} is handled by another hook for signals", signal_name(signal)));
+  noted_signals[static_cast<size_t>(signal)] = false;
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;

@@ -18,9 +18,14 @@ class SignalHandlers {
  public:
   // Throws: FailedPreconditionError if another object of this class handles one of them now.
   SignalHandlers(const std::vector<int>& signals, void (*handler)(int));
+  // The same with a handler that only notes the signal, for take().
+  explicit SignalHandlers(const std::vector<int>& signals);
   ~SignalHandlers();
   SignalHandlers(const SignalHandlers&) = delete;
   SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+  // True if the signal was noted since the handler was installed, or since the last call.
+  static bool take(int signal) noexcept;
 
  private:
   void add(int signal, void (*handler)(int));

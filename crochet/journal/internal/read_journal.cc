@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -32,6 +33,12 @@ std::optional<int64_t> count_of(const Object& object, const char* key) {
   const auto number = number_of(object, key);
   if (!number || *number < 0 || *number > static_cast<double>(kMaxCount)) return std::nullopt;
   return static_cast<int64_t>(*number);
+}
+
+// A field that each event has.
+bool is_stamp(std::string_view key) {
+  constexpr std::string_view kStamp[] = {"event", "life", "step", "time", "steady"};
+  return std::ranges::find(kStamp, key) != std::end(kStamp);
 }
 
 void add_field(const std::string& key, const Object& value, JournalEntry& entry) {
@@ -69,7 +76,8 @@ std::optional<JournalEntry> parse_line(std::string_view line, const std::string&
   if (event == object.end() || !event->is_string() || !life || !step || !time || !steady)
     return std::nullopt;
   JournalEntry entry{event->get<std::string>(), {*life, *step, *time, *steady}, {}, {}};
-  for (const auto& [key, value] : object.items()) add_field(key, value, entry);
+  for (const auto& [key, value] : object.items())
+    if (!is_stamp(key)) add_field(key, value, entry);
   return entry;
 }
 

@@ -94,6 +94,8 @@ TEST_F(ReadJournalTest, FieldsOfUnknownTypesAreLeftOut) {
   EXPECT_EQ(found.entries[0].text("a"), "");
   EXPECT_EQ(found.entries[0].number("b"), std::nullopt);
   EXPECT_EQ(found.entries[0].text("d"), "e f");
+  EXPECT_EQ(found.entries[0].texts.size(), 1);  // Those of the stamp are not among them.
+  EXPECT_TRUE(found.entries[0].numbers.empty());
 }
 
 TEST(ReadJournalOnDiskTest, AHugeFileIsRefused) {

@@ -13,7 +13,7 @@
 
 namespace crochet::inline v0::cloud {
 
-// The server inside of each machine that says what will become of it. It is asked by HTTP, on one
+// The metadata server of the machine, which announces its end. It is asked by HTTP, on one
 // thread, at no other address, and neither through a proxy nor where it redirects to.
 struct MetadataServer {
   // With a port, if it is not 80: "127.0.0.1:8080".

@@ -14,27 +14,11 @@
 namespace crochet::inline v0::cloud::internal {
 namespace {
 
-// What curl adds to a body it appends here.
+// Called by curl with the next bytes of the body.
 size_t add_to_body(char* data, size_t, size_t size, void* body) {
   std::string& text = *static_cast<std::string*>(body);
   if (text.size() + size > kMaxBodyBytes) return 0;  // Ends the transfer.
   text.append(data, size);
-  return size;
-}
-
-size_t find_etag(char* data, size_t, size_t size, void* etag) {
-  constexpr std::string_view kName = "etag:";
-  std::string_view line(data, size);
-  const auto is_same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  };
-  if (line.size() > kName.size() && std::equal(kName.begin(), kName.end(), line.begin(),
-                                               [&](char a, char b) { return is_same(b, a); })) {
-    line.remove_prefix(kName.size());
-    const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
-    const size_t end = std::min(line.find_last_not_of(" \t\r\n") + 1, line.size());
-    *static_cast<std::string*>(etag) = begin < end ? line.substr(begin, end - begin) : "";
-  }
   return size;
 }
 
@@ -103,8 +87,6 @@ std::optional<HttpResponse> HttpClient::send(const HttpRequest& request,
   if (request.is_put) set(CURLOPT_CUSTOMREQUEST, "PUT");
   set(CURLOPT_WRITEFUNCTION, &add_to_body);
   set(CURLOPT_WRITEDATA, &response.body);
-  set(CURLOPT_HEADERFUNCTION, &find_etag);
-  set(CURLOPT_HEADERDATA, &response.etag);
 
   CURLM* const multi = handles_->multi;
   const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
@@ -117,6 +99,9 @@ std::optional<HttpResponse> HttpClient::send(const HttpRequest& request,
   int num_messages = 0;
   const CURLMsg* const message = curl_multi_info_read(multi, &num_messages);
   const CURLcode result = message != nullptr ? message->data.result : CURLE_AGAIN;
+  curl_header* etag = nullptr;
+  if (curl_easy_header(easy, "ETag", 0, CURLH_HEADER, -1, &etag) == CURLHE_OK)
+    response.etag = etag->value;
   curl_multi_remove_handle(multi, easy);
   if (stop.stop_requested()) return std::nullopt;
   if (result == CURLE_WRITE_ERROR)

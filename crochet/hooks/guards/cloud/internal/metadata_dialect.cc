@@ -57,7 +57,7 @@ bool is_plain(std::string_view text) {
 
 using Json = nlohmann::json;
 
-// The text with this name; empty if there is none.
+// A member that is a text; empty for any other value.
 std::string text_in(const Json& object, const char* name) {
   if (!object.is_object()) return {};
   const auto found = object.find(name);

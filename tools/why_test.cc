@@ -65,8 +65,8 @@ class WhyTest : public testing::Test {
     lock_.reset();
     clock_.advance(std::chrono::seconds(10));
   }
-  void end(const std::shared_ptr<Journal>& journal, const JournalEvent& event) {
-    journal->end([&] { return event; });
+  void end(const std::shared_ptr<Journal>& journal, JournalEvent event) {
+    journal->end([&] { return std::move(event); });
     kill(journal);
   }
 

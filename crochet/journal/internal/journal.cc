@@ -78,7 +78,7 @@ void Journal::report() noexcept {
   if (!warning.empty()) log_warning(warning);
 }
 
-void Journal::open_with(const JournalEvent& start) {
+void Journal::open_with(JournalEvent start) {
   if (!owner_.is_here()) return;
   {
     const Inside inside(*this);
@@ -87,7 +87,7 @@ void Journal::open_with(const JournalEvent& start) {
       lock_ = DirectoryLock::held_here(files_, directory_);
       if (lock_) open_directory_ = lock_->directory(files_);
       step_ = start_.step = start.step().value_or(0);
-      waiting_.push_front({start, start_});
+      waiting_.push_front({std::move(start), start_});
       state_ = lock_ ? State::kOpen : State::kEnded;
     } catch (...) {
       state_ = State::kEnded;
@@ -100,10 +100,10 @@ void Journal::open_with(const JournalEvent& start) {
   report();
 }
 
-void Journal::keep(const JournalEvent& event) {
+void Journal::keep(JournalEvent event) {
   if (event.step()) step_ = std::max(step_, *event.step());
   if (waiting_.size() < kMaxWaiting)
-    waiting_.push_back({event, stamp()});
+    waiting_.push_back({std::move(event), stamp()});
   else
     ++num_lost_;
 }
@@ -168,13 +168,13 @@ void Journal::write(const Waiting& waiting) {
   num_lost_ = 0;
 }
 
-void Journal::add(const JournalEvent& event, bool is_durable) {
+void Journal::add(JournalEvent event, bool is_durable) {
   if (!owner_.is_here() || inside_.load() == std::this_thread::get_id()) return;
   {
     const Inside inside(*this);
     if (state_ == State::kEnded) return;
     try {
-      keep(event);
+      keep(std::move(event));
     } catch (...) {  // Memory is short.
       ++num_lost_;
     }
@@ -206,7 +206,7 @@ void Journal::add_end(JournalEvent event) {
     failure = failure_;
   }
   if (failure) event.with("error", describe(failure));
-  add(event, /*is_durable=*/true);
+  add(std::move(event), /*is_durable=*/true);
 }
 
 void Journal::close() noexcept {

@@ -100,12 +100,12 @@ class CROCHET_EXPORT Journal final : public LogListener {
     } catch (...) {  // Memory is short.
     }
   }
-  void open_with(const JournalEvent& start);
-  void add(const JournalEvent& event, bool is_durable);
+  void open_with(JournalEvent start);
+  void add(JournalEvent event, bool is_durable);
   void add_end(JournalEvent event);
   void close() noexcept;
   // These require that the mutex is held.
-  void keep(const JournalEvent& event);
+  void keep(JournalEvent event);
   // Writes what waits. An error is kept in warning_.
   void write_waiting(bool is_durable) noexcept;
   // These throw what the file system throws.

@@ -30,7 +30,7 @@ struct JournalStamp {
   double steady = 0;  // In seconds of the machine's monotonic clock, which begins when it starts.
 };
 
-// Something that happened to a run. A value.
+// Something that happened to a run.
 class CROCHET_EXPORT JournalEvent {
  public:
   using Value = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
@@ -39,8 +39,30 @@ class CROCHET_EXPORT JournalEvent {
   explicit JournalEvent(std::string name, std::optional<int64_t> step = {})
       : name_(std::move(name)), step_(step) {}
 
+  // Not copied: to copy a std::variant of texts and lists where memory is short ends the process,
+  // in the standard library of g++ 12.
+  JournalEvent(JournalEvent&&) noexcept = default;
+  JournalEvent& operator=(JournalEvent&&) noexcept = default;
+  ~JournalEvent() = default;
+
   template <typename T>
-  JournalEvent& with(std::string_view key, const T& value) {
+  JournalEvent& with(std::string_view key, const T& value) & {
+    add(key, value);
+    return *this;
+  }
+  template <typename T>
+  JournalEvent&& with(std::string_view key, const T& value) && {
+    add(key, value);
+    return std::move(*this);
+  }
+
+  const std::optional<int64_t>& step() const { return step_; }
+  // One line of JSON, with its end. Long texts are cut.
+  std::string line(const JournalStamp& stamp) const;
+
+ private:
+  template <typename T>
+  void add(std::string_view key, const T& value) {
     if constexpr (std::same_as<T, bool> || std::same_as<T, std::vector<std::string>>)
       fields_.emplace_back(std::string(key), value);
     else if constexpr (std::integral<T>)
@@ -49,14 +71,8 @@ class CROCHET_EXPORT JournalEvent {
       fields_.emplace_back(std::string(key), double{value});
     else
       fields_.emplace_back(std::string(key), std::string(value));
-    return *this;
   }
 
-  const std::optional<int64_t>& step() const { return step_; }
-  // One line of JSON, with its end. Long texts are cut.
-  std::string line(const JournalStamp& stamp) const;
-
- private:
   std::string name_;
   std::optional<int64_t> step_;
   std::vector<std::pair<std::string, Value>> fields_;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -67,6 +68,8 @@ class JournalTest : public testing::Test {
   MemoryFileSystem files_{clock_};
   const std::string path_ = "run/events.jsonl";
 };
+
+static_assert(!std::is_copy_constructible_v<JournalEvent>, "see journal_event.h");
 
 TEST_F(JournalTest, EachEventIsALineOfJson) {
   live(files_, [&](Journal& journal) {

@@ -190,7 +190,11 @@ void CheckpointSaverHook::record_points(int64_t step) {
 void CheckpointSaverHook::on_error(std::exception_ptr) {
   const bool has_begun = saves_->has_begun();
   saves_->release();
-  if (has_begun) log_info(saves_->saver().newest_text());
+  if (!has_begun) return;
+  std::string text = saves_->saver().newest_text();
+  if (pending_signal() == 0)
+    text += "; started again, also under a debugger, the program makes the steps since then again";
+  log_info(text);
 }
 
 std::string CheckpointSaverHook::activity() const { return saves_->activity(); }

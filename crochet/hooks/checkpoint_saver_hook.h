@@ -110,8 +110,9 @@ struct CheckpointSaverHookOptions {
 // "checkpoint/blocked_seconds" (the time training waited), "checkpoint/bytes" and
 // "checkpoint/shared_bytes" (of these, not written again), and the counts
 // "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and "checkpoint/retries".
-// TensorBoard gets two curves, in a group that it shows last: "~checkpoint/seconds" and
-// "~checkpoint/blocked_seconds".
+// TensorBoard gets three curves, in groups that it shows last: "~checkpoint/seconds",
+// "~checkpoint/blocked_seconds", and "~time/steps_percent", the part of the time since the last
+// save that went into steps (RunTimes).
 //
 // With saving.deadline_secs = T, a save that is due after the signal that asks to end is left to
 // the end. The last one is started only if it is expected, from the time earlier ones took, to

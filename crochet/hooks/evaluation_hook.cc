@@ -13,6 +13,7 @@
 #include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/session/internal/held_generators.h"
 #include "crochet/summary/internal/metric_lines.h"
+#include "crochet/training/internal/time_ledger.h"
 
 namespace crochet::inline v0 {
 
@@ -111,6 +112,8 @@ bool EvaluationHook::read_from_curve(int64_t step) {
 }
 
 void EvaluationHook::evaluate(Session& session, int64_t step) {
+  const internal::TimeSpan span(internal::TimeLedger::of(session.graph()),
+                                internal::TimeKind::kEvaluation);
   const internal::HeldGenerators held(session.graph());
   Metrics metrics =
       internal::evaluated("EvaluationHook: ", [&] { return options_.evaluate(session); });

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/saver/restore_options.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/ranks/ranks.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0 {
 
@@ -34,6 +35,8 @@ struct RunReport {
   int64_t failed_saves = 0;
   // The same in detail, with skipped saves, retries, bytes, seconds.
   SaveStatistics saving = {};
+  // Where the time of this process went.
+  RunTimes times = {};
   // The signal that asked the process to end, or SIGTERM at EndOptions::deadline; 0 otherwise.
   int signal = 0;
   // How many attempts at a step were skipped by LoopAction::kSkip.

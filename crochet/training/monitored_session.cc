@@ -16,8 +16,10 @@
 #include "crochet/ranks/internal/run_agreement.h"
 #include "crochet/training/coordinator.h"
 #include "crochet/training/internal/coordinated_session.h"
+#include "crochet/training/internal/go_back.h"
 #include "crochet/training/internal/hooked_session.h"
 #include "crochet/training/internal/recoverable_session.h"
+#include "crochet/training/internal/time_ledger.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -167,11 +169,14 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
       hooks_(std::move(hooks)),
       options_(std::move(options)),
       agreement_(agreement ? std::move(agreement) : internal::agreement_alone()),
+      times_(internal::TimeLedger::of(creator_->graph())),
       recovers_(recovery == Recovery::kOn),
       graph_was_finalized_(creator_->graph().finalized()) {
   internal::check_at_least("stop_grace_period_secs", options_.stop_grace_period_secs, 0);
   agreement_->hold(stop_);
+  times_.begin(Clock::or_real(options_.clock));
   try {
+    begin_setup();
     begin_hooks();
     register_hook_state();
     create_stack(recovery);
@@ -200,7 +205,13 @@ void MonitoredSession::create_stack(Recovery recovery) {
           [this] {
             return agreement_->can_recover() && (!options_.can_recover || options_.can_recover());
           },
-      .before_recovery = [this](const std::exception_ptr& error) { agreement_->recover(error); },
+      .before_recovery =
+          [this](const std::exception_ptr& error) {
+            begin_setup();
+            if (recoverable_ != nullptr) times_.set_lost_step(recoverable_->lost_step());
+            if (const auto step = internal::step_to_go_back_to(error)) creator_->go_back_to(*step);
+            agreement_->recover(error);
+          },
       .start_step = [this] { return open_session_ ? open_session_->start_step().value_or(0) : 0; },
       .clock = options_.clock};
   auto recoverable = std::make_unique<internal::RecoverableSession>(
@@ -238,8 +249,13 @@ void MonitoredSession::register_hook_state() {
   }
 }
 
+void MonitoredSession::begin_setup() {
+  if (!setup_) setup_ = std::make_unique<internal::TimeSpan>(times_, internal::TimeKind::kSetup);
+}
+
 std::unique_ptr<internal::WrappedSession> MonitoredSession::create_open_session() {
   error_of_thread_ = nullptr;  // Of an attempt that failed, and is repeated now.
+  begin_setup();
   auto open = std::make_unique<OpenSession>(*this);
   start_queue_runners(open->session(), open->coordinator());
   for (const HookHandle& hook : hooks_)
@@ -248,10 +264,12 @@ std::unique_ptr<internal::WrappedSession> MonitoredSession::create_open_session(
   stop_if_finished();
   agreement_->start(open->start_step(), open->hooked().last_step(), own_proposal(*open), stop_);
   stop_.repeat_call();
+  setup_.reset();
   return open;
 }
 
 void MonitoredSession::agree_after_step(OpenSession& open, internal::SaveProposal& save) {
+  const internal::TimeSpan waiting(times_, internal::TimeKind::kWaiting);
   agreement_->after_step(read_global_step(open.session()), own_proposal(open), save, stop_);
 }
 
@@ -472,6 +490,7 @@ void MonitoredSession::close_stack() {
 
 void MonitoredSession::release() {
   closed_ = true;
+  setup_.reset();
   if (recoverable_ == nullptr) stack_.reset();  // A RecoverableSession has already done so.
   for (const std::string& name : hook_state_names_) graph().remove_saveable(name);
   if (!graph_was_finalized_) graph().unfinalize();

@@ -27,6 +27,8 @@ class RecoverableSession;
 class WrappedSession;
 class RunAgreement;
 class StartedRun;
+class TimeLedger;
+class TimeSpan;
 struct SaveProposal;
 }  // namespace internal
 
@@ -223,6 +225,8 @@ class CROCHET_EXPORT MonitoredSession {
                        RunMetadata* metadata);
   [[noreturn]] void throw_closed(const char* what) const;
   std::unique_ptr<internal::WrappedSession> create_open_session();
+  // Until a session is created, time counts as TimeKind::kSetup.
+  void begin_setup();
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
@@ -238,6 +242,8 @@ class CROCHET_EXPORT MonitoredSession {
   const HookList hooks_;
   const MonitoredSessionOptions options_;
   const std::shared_ptr<internal::RunAgreement> agreement_;
+  internal::TimeLedger& times_;                // The graph's.
+  std::unique_ptr<internal::TimeSpan> setup_;  // While a session is being created.
   const bool recovers_;
   const bool graph_was_finalized_;
   size_t num_begun_ = 0;  // The hooks before this one began.

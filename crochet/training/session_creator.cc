@@ -3,6 +3,7 @@
 #include "crochet/training/session_creator.h"
 
 #include "crochet/base/internal/check_number.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -56,6 +57,10 @@ CreatedSession ChiefSessionCreator::create_session() {
   if (scaffold.init_fn)
     options.init_fn = [&scaffold](Session& session) { scaffold.init_fn(scaffold, session); };
   return manager_->prepare_session(options);
+}
+
+void ChiefSessionCreator::go_back_to(int64_t step) {
+  if (options_.scaffold->saver) internal::SaverAccess::go_back_to(*options_.scaffold->saver, step);
 }
 
 WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options)

@@ -22,6 +22,9 @@ class CROCHET_EXPORT SessionCreator {
   virtual Graph& graph() const = 0;
   // Finalizes the graph and creates a session that is ready to run.
   virtual CreatedSession create_session() = 0;
+  // The next session starts from the newest checkpoint of this step or an earlier one, or else from
+  // the oldest: see SessionRunContext::go_back_to(). By default, from the newest one.
+  virtual void go_back_to(int64_t /*step*/) {}
 };
 
 struct ChiefSessionCreatorOptions {
@@ -50,6 +53,7 @@ class CROCHET_EXPORT ChiefSessionCreator final : public SessionCreator {
   Graph& graph() const override { return graph_; }
   // Throws: as Scaffold::finalize and SessionManager::prepare_session, and what init_fn throws.
   CreatedSession create_session() override;
+  void go_back_to(int64_t step) override;
 
  private:
   Graph& graph_;  // Not owned; outlives this.

@@ -8,6 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/class_name.h"
+#include "crochet/training/internal/go_back.h"
 #include "crochet/training/internal/hooked_session.h"
 
 namespace crochet::inline v0 {
@@ -30,6 +31,13 @@ void SessionRunContext::request_save(std::string reason) {
 }
 
 std::string SessionRunContext::activity() const { return owner_ ? owner_->activity() : ""; }
+
+RunTimes SessionRunContext::times() const { return owner_ ? owner_->times() : RunTimes(); }
+
+void SessionRunContext::go_back_to(int64_t step, const std::string& reason) {
+  reject_step();
+  throw internal::GoBackError(reason, step);
+}
 
 int64_t SessionRunContext::global_step() const {
   if (!global_step_)

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,24 @@ struct SessionRunValues {
   // Of the whole run: its options, and what it recorded. Never null in after_run.
   const RunOptions* options = nullptr;
   const RunMetadata* run_metadata = nullptr;
+};
+
+// Where the time of a process's part of a run goes, in seconds. What a run of less than a
+// millisecond consists of is measured in a sample of them; the other times are exact.
+struct RunTimes {
+  double total = 0;       // Since the run began.
+  double setup = 0;       // Creating sessions, with their restores, and waiting before recoveries.
+  double saving = 0;      // Training waited for saves.
+  double slowed = 0;      // By how much steps took longer while a save was being written.
+  double evaluation = 0;  // Of EvaluationHook.
+  double waiting = 0;     // For other ranks, until they agreed.
+  double hooks = 0;       // Of all hooks, without the times above.
+  std::map<std::string, double> by_hook = {};
+
+  // The rest: the steps themselves, and what the program does between them.
+  double steps() const {
+    return std::max(0.0, total - setup - saving - slowed - evaluation - waiting - hooks);
+  }
 };
 
 // The process will be ended from outside: the state is to be saved before that.
@@ -79,6 +99,9 @@ class CROCHET_EXPORT SessionRunContext {
   // What hooks do in the background now: see SessionRunHook::activity. Empty: nothing.
   std::string activity() const;
 
+  // Where the time of the run has gone so far. Empty in a context of the program's own.
+  RunTimes times() const;
+
   // Ends the loop after this run. The first request is kept, with the hook that made it.
   void request_stop(std::string reason, int signal = 0);
   bool stop_requested() const { return stop_request().has_value(); }
@@ -101,6 +124,12 @@ class CROCHET_EXPORT SessionRunContext {
   // hooks, do not save it, not even as the last one.
   void reject_step() { step_rejected_ = true; }
   bool step_rejected() const { return step_rejected_; }
+
+  // In after_run: rejects the state after this run, and all since an earlier step. The run recovers
+  // from the newest checkpoint of `step` or an earlier one, or else from the oldest; the newer ones
+  // are renamed to `<name>.abandoned`. Counts as a recovery. In a group, every rank must call it
+  // after the same step. Throws, to leave the hook: an AbortedError with the reason.
+  [[noreturn]] void go_back_to(int64_t step, const std::string& reason);
 
  private:
   friend class internal::HookedSession;

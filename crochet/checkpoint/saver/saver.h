@@ -225,6 +225,9 @@ class CROCHET_EXPORT Saver {
 
   // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.
   void refuse(const std::string& prefix, std::string reason);
+  // Has the next restore_newest() that succeeds go back to the newest checkpoint of this step or an
+  // earlier one, and abandon the newer ones; to the oldest if all are newer.
+  void go_back_to(int64_t step) { latest_start_ = step; }
   // While this is true, restore_newest() renames nothing: other ranks may still refuse what it has
   // restored. Once it is false again, renames what set_unused_aside() does.
   void hold_unused(bool held);
@@ -272,6 +275,9 @@ class CROCHET_EXPORT Saver {
       const std::vector<internal::RestoreCandidate>& others) const;
   std::vector<internal::RestoreCandidate> abandon_newer(
       std::vector<internal::RestoreCandidate>& candidates, const std::string& directory) const;
+  // The same for go_back_to().
+  std::vector<internal::RestoreCandidate> abandon_later(
+      std::vector<internal::RestoreCandidate>& candidates) const;
   void record_restored(const internal::RestoreCandidate& restored,
                        internal::UnusedCheckpoints unused);
   void set_aside(const std::vector<internal::RestoreCandidate>& checkpoints,
@@ -286,6 +292,7 @@ class CROCHET_EXPORT Saver {
   std::shared_ptr<internal::BackgroundSaver> background_;  // Made by the first save_async().
   std::shared_ptr<internal::UnusedCheckpoints> unused_;    // Not yet set aside.
   bool holds_unused_ = false;
+  std::optional<int64_t> latest_start_;                 // Of the next restore_newest().
   bool has_started_ = false;                            // restore_newest() has returned.
   mutable std::map<std::string, std::string> refused_;  // With reasons, by prefix.
 };

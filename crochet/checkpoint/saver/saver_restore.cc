@@ -210,6 +210,22 @@ std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>
   return newer;
 }
 
+std::vector<RestoreCandidate> Saver::abandon_later(
+    std::vector<RestoreCandidate>& candidates) const {
+  const auto is_later = [this](const RestoreCandidate& each) {
+    return internal::look_at_checkpoint(each.directory->files(), each.prefix).step > latest_start_;
+  };
+  auto first_later = std::ranges::find_if(candidates, is_later);
+  if (first_later == candidates.begin()) {
+    log_warning(fmt::format("there is no checkpoint of step {} or before it: the oldest is {}",
+                            *latest_start_, candidates.front().prefix));
+    ++first_later;
+  }
+  std::vector<RestoreCandidate> later(first_later, candidates.end());
+  candidates.erase(first_later, candidates.end());
+  return later;
+}
+
 // Of the checkpoint that was asked for. Nobody asked for another one.
 void Saver::throw_cannot_go_back(const std::string& prefix, const std::string& reason,
                                  const std::vector<RestoreCandidate>& others) const {
@@ -248,7 +264,10 @@ std::optional<RestoreReport> Saver::restore_newest(Session& session, const std::
   const bool goes_back =
       !restore_options_.which.is_newest() && !has_gone_back(candidates, directory, basename);
   internal::UnusedCheckpoints unused{.directory = directory, .basename = basename};
-  if (goes_back) unused.abandoned = abandon_newer(candidates, directory);
+  if (goes_back)
+    unused.abandoned = abandon_newer(candidates, directory);
+  else if (latest_start_)
+    unused.abandoned = abandon_later(candidates);
   std::vector<RefusedCheckpoint> refused;
   std::set<std::string> tried;
   for (const RestoreCandidate& each : unused.abandoned) tried.insert(each.prefix);
@@ -291,6 +310,7 @@ void Saver::record_restored(const RestoreCandidate& restored, internal::UnusedCh
       ->set_went_back_to(!restore_options_.which.is_newest() ? to_string(restore_options_.which)
                          : sidecar                           ? sidecar->went_back_to
                                                              : "");
+  latest_start_.reset();
   unused.restored = restored.prefix;
   unused_ = std::make_shared<internal::UnusedCheckpoints>(std::move(unused));
   set_unused_aside();

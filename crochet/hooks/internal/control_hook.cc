@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "crochet/hooks/internal/journal_times.h"
 #include "crochet/hooks/internal/utc_text.h"
 
 namespace crochet::inline v0::internal {
 namespace {
 
 constexpr Clock::Duration kInterval = std::chrono::seconds(1);
-// Of the steps in the journal.
+// Of the steps and times in the journal, from the first step on.
 constexpr Clock::Duration kProgressInterval = std::chrono::seconds(30);
 // These n steps are short if they take less than this together.
 constexpr int kStepsToReading = 8;
@@ -54,7 +55,7 @@ std::shared_ptr<CheckpointSaverListener> ControlHook::listener() { return listen
 void ControlHook::after_create_session(Session& session, Coordinator&) {
   first_step_ = read_global_step(session);
   start_ = next_look_ = last_reading_ = clock_.coarse_now();
-  next_progress_ = start_ + kProgressInterval;
+  next_progress_ = start_;
   steps_to_reading_ = 1;
   if (!std::exchange(knows_limit_, true)) limit_ = control_.limit();
 }
@@ -114,6 +115,7 @@ void ControlHook::record_progress(int64_t step, const SessionRunContext& context
   journal_->record([&] {
     JournalEvent event("progress", step);
     if (const auto last = context.last_step()) event.with("last_step", *last);
+    add_times(context.times(), event);
     return event;
   });
 }

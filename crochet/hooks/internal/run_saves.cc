@@ -44,7 +44,7 @@ std::string RunSaves::save_path() const {
   return join_path(options_.checkpoint_dir, options_.checkpoint_basename.str());
 }
 
-void RunSaves::begin(const Graph& graph) {
+void RunSaves::begin(Graph& graph) {
   graph_ = &graph;
   saver_.reset();
   // A saver that is created only with the session uses the operating system's files.
@@ -78,6 +78,7 @@ void RunSaves::wait_for_earlier() {
 }
 
 void RunSaves::begin_end(Session& session, bool is_rejected) {
+  const TimeSpan span(times(), TimeKind::kSaving);
   if (deadline_.is_limited())
     finish_running(session, is_rejected);
   else if (options_.saving.overlap == SaveOverlapPolicy::kSkip)
@@ -104,6 +105,7 @@ void RunSaves::finish_running(Session& session, bool is_rejected) {
 }
 
 bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, bool is_last) {
+  const TimeSpan span(times(), TimeKind::kSaving);
   Clock& clock = saver().clock();
   if (deadline_.leaves_to_the_end(step)) return deliver_finished(session);
   if (!deadline_.has_time(clock)) return false;
@@ -142,6 +144,7 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
       throw;
     }
   }
+  times().set_saving(background().busy());
   if (background().num_superseded() > superseded) reports_.record_skipped(step);
   reports_.record_blocked(step, clock.now() - start);
   return deliver_finished(session);
@@ -150,7 +153,7 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
 bool RunSaves::deliver(Session& session) {
   bool stop = false;
   for (const SaveTicket& ticket : background_->take_finished()) {
-    reports_.record_ended(ticket);
+    reports_.record_ended(ticket, times().times());
     last_error_ = ticket.error();
     if (last_error_) {
       // Thrown even if a later save succeeds.
@@ -165,6 +168,7 @@ bool RunSaves::deliver(Session& session) {
                           ticket.seconds(SaveStage::kPublished).value_or(0)));
     stop = call_after_save(session, ticket.step()) || stop;
   }
+  times().set_saving(background_->busy());
   return stop;
 }
 
@@ -174,6 +178,7 @@ void RunSaves::throw_untold_error() {
 }
 
 void RunSaves::finish(Session& session) {
+  const TimeSpan span(times(), TimeKind::kSaving);
   if (const std::string& reason = deadline_.reason_unsaved(); !reason.empty()) {
     deliver_finished(session);
     throw background().late_error(
@@ -190,6 +195,7 @@ void RunSaves::finish(Session& session) {
 
 void RunSaves::release() {
   if (background_) {
+    const TimeSpan span(times(), TimeKind::kSaving);
     try {
       if (deadline_.is_limited())
         background_->close(deadline_.time(saver().clock()), locks_);
@@ -198,7 +204,8 @@ void RunSaves::release() {
     } catch (const Error& error) {  // Time is up, or the child of a fork unwinds its parent's run.
       log_error(error.what());
     }
-    for (const SaveTicket& ticket : background_->take_finished()) reports_.record_ended(ticket);
+    for (const SaveTicket& ticket : background_->take_finished())
+      reports_.record_ended(ticket, times().times());
     background_.reset();
   }
   if (locks_) log_debug(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics())));

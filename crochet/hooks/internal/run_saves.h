@@ -13,6 +13,7 @@
 #include "crochet/hooks/internal/save_deadline.h"
 #include "crochet/hooks/internal/save_reports.h"
 #include "crochet/hooks/internal/save_reserve.h"
+#include "crochet/training/internal/time_ledger.h"
 
 namespace crochet::inline v0::internal {
 
@@ -35,7 +36,7 @@ class RunSaves {
   std::shared_ptr<Saver> find_saver() const;
 
   // Throws: as CheckpointSaverHook::begin.
-  void begin(const Graph& graph);
+  void begin(Graph& graph);
   bool has_begun() const { return locks_ != nullptr; }
   // Waits for the saves of an earlier session.
   void wait_for_earlier();
@@ -76,6 +77,7 @@ class RunSaves {
 
  private:
   BackgroundSaver& background();
+  TimeLedger& times() const { return TimeLedger::of(*graph_); }
   bool is_saving() const { return background_ && last_saved_step_ && background_->busy(); }
   bool deliver(Session& session);
   [[noreturn]] void throw_untold_error();
@@ -87,7 +89,7 @@ class RunSaves {
   CheckpointSaverHookOptions options_;
   const WorkingDirectory start_;  // Where relative paths begin.
   const bool in_background_;
-  const Graph* graph_ = nullptr;  // From begin on.
+  Graph* graph_ = nullptr;        // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   SaveDeadline deadline_;
   SaveReports reports_;

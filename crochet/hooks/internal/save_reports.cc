@@ -51,12 +51,13 @@ void SaveReports::record_skipped(int64_t step) {
   write(step, {});
 }
 
-void SaveReports::record_ended(const SaveTicket& ticket) {
+void SaveReports::record_ended(const SaveTicket& ticket, const RunTimes& times) {
   statistics_.add(ticket);
   const double blocked_secs = blocked_secs_[ticket.step()];
   blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
   if (journal_) journal_->record([&] { return end_event(ticket, blocked_secs); });
   if (ticket.error()) return write(ticket.step(), {});
+  write_step_time(ticket.step(), times);
   const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
   write(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
                         {"checkpoint/blocked_seconds", blocked_secs},
@@ -80,6 +81,15 @@ void SaveReports::write(int64_t step, std::vector<Scalar> figures) {
   add("checkpoint/skipped", statistics_.skipped);
   add("checkpoint/retries", statistics_.retries);
   writer_->add_scalars(step, curves, figures);
+}
+
+void SaveReports::write_step_time(int64_t step, const RunTimes& times) {
+  const double passed = times.total - std::exchange(total_secs_, times.total);
+  const double of_steps = times.steps() - std::exchange(steps_secs_, times.steps());
+  if (!writer_ || !(passed > 0)) return;
+  const double percent = 100 * std::clamp(of_steps / passed, 0.0, 1.0);
+  const Scalar curve{std::string(kLastInTensorBoard) + "time/steps_percent", percent};
+  writer_->add_scalars(step, std::span(&curve, 1), {});
 }
 
 }  // namespace crochet::inline v0::internal

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/journal/internal/journal.h"
 #include "crochet/summary/summary_writer.h"
+#include "crochet/training/session_run_hook.h"
 
 namespace crochet::inline v0::internal {
 
@@ -29,15 +30,20 @@ class SaveReports {
   void record_blocked(int64_t step, Clock::Duration duration);
   // A save was not made, or has ended.
   void record_skipped(int64_t step);
-  void record_ended(const SaveTicket& ticket);
+  // `times`: of the run until then.
+  void record_ended(const SaveTicket& ticket, const RunTimes& times);
 
  private:
   // Adds the counts to the figures of a save.
   void write(int64_t step, std::vector<Scalar> figures);
+  // The part of the time since the last save that went into steps, in percent.
+  void write_step_time(int64_t step, const RunTimes& times);
 
   SaveStatistics statistics_;
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<Journal> journal_;
+  double total_secs_ = 0;                   // At the last save.
+  double steps_secs_ = 0;                   // Of these, of steps.
   std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
 };
 

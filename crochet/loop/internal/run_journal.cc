@@ -11,6 +11,7 @@
 #include "crochet/base/internal/command_line.h"
 #include "crochet/base/internal/process_facts.h"
 #include "crochet/base/log.h"
+#include "crochet/hooks/internal/journal_times.h"
 #include "crochet/hooks/internal/utc_text.h"
 #include "crochet/version.h"
 
@@ -36,8 +37,10 @@ JournalEvent start_event(int num_ranks) {
 
 }  // namespace
 
-RunJournal::RunJournal(const std::string& directory, int num_ranks, FileSystem& files, Clock& clock)
+RunJournal::RunJournal(const std::string& directory, int num_ranks, const TimeLedger& times,
+                       FileSystem& files, Clock& clock)
     : directory_(directory),
+      times_(times),
       clock_(clock),
       num_ranks_(num_ranks),
       journal_(Journal::begin(directory, files, clock)) {}
@@ -45,15 +48,20 @@ RunJournal::RunJournal(const std::string& directory, int num_ranks, FileSystem& 
 RunJournal::~RunJournal() { end_failed({}); }
 
 void RunJournal::end_failed(const std::optional<int64_t>& step) {
-  journal_->end([&] { return JournalEvent("end", step).with("why", "error"); });
+  journal_->end([&] {
+    JournalEvent event("end", step);
+    event.with("why", "error");
+    add_times(times_.times(), event);
+    return event;
+  });
 }
 
 void RunJournal::begin_session() {
   begin_ = clock_.now();
   const int number = num_sessions_++;
   if (number == 0) return journal_->open([this] { return start_event(num_ranks_); });
-  journal_->record_durably([number] {
-    JournalEvent event("recovery");
+  journal_->record_durably([this, number] {
+    JournalEvent event("recovery", times_.lost_step());
     event.with("number", number);
     if (std::current_exception()) event.with("error", describe(std::current_exception()));
     return event;
@@ -99,12 +107,14 @@ void RunJournal::record_stop(const StopRequest& request, int64_t step) {
 
 void RunJournal::end(const RunReport& report) {
   journal_->end([&] {
-    return JournalEvent("end", report.last_step)
-        .with("why", "stop")
+    JournalEvent event("end", report.last_step);
+    event.with("why", "stop")
         .with("reason", fmt::format("{}: {}", report.stop.who, report.stop.reason))
         .with("exit_code", report.exit_code())
         .with("saves", report.saves)
         .with("failed_saves", report.failed_saves);
+    add_times(report.times, event);
+    return event;
   });
 }
 

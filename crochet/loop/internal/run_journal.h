@@ -12,6 +12,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/journal/internal/journal.h"
 #include "crochet/loop/run_report.h"
+#include "crochet/training/internal/time_ledger.h"
 #include "crochet/training/session_creator.h"
 
 namespace crochet::inline v0::internal {
@@ -20,8 +21,9 @@ namespace crochet::inline v0::internal {
 // record. Of the chief.
 class RunJournal {
  public:
-  // Requires: `files` and `clock` outlive this.
-  RunJournal(const std::string& directory, int num_ranks, FileSystem& files, Clock& clock);
+  // Requires: `times`, `files` and `clock` outlive this.
+  RunJournal(const std::string& directory, int num_ranks, const TimeLedger& times,
+             FileSystem& files, Clock& clock);
   // A life that was not ended has failed.
   ~RunJournal();
   RunJournal(const RunJournal&) = delete;
@@ -43,7 +45,8 @@ class RunJournal {
   void log_lost(int64_t step) const;
 
   const std::string directory_;
-  Clock& clock_;  // Not owned.
+  const TimeLedger& times_;  // Not owned.
+  Clock& clock_;             // The same.
   const int num_ranks_;
   const std::shared_ptr<Journal> journal_;
   Clock::TimePoint begin_;  // Of the last session.

@@ -126,6 +126,10 @@ RestoreReport RunRestore::finish(Session& session, const EarlyRestore& early) co
   return early.report;
 }
 
+void RunRestore::go_back_to(int64_t step) const {
+  SaverAccess::go_back_to(*scaffold_->saver, step);
+}
+
 bool RunRestore::has_checkpoint() const {
   Saver& saver = *scaffold_->saver;
   const auto holds_one = [&](const std::string& where) {

@@ -63,6 +63,10 @@ class RunRestore {
   // Saver::restore.
   RestoreReport finish(Session& session, const EarlyRestore& early) const;
 
+  // The next start is from the newest of the run's own checkpoints of this step or an earlier one,
+  // or else from the oldest.
+  void go_back_to(int64_t step) const;
+
   // True if the run has a checkpoint of its own.
   bool has_checkpoint() const;
 

@@ -16,6 +16,7 @@
 #include "crochet/outputs/internal/outputs_hook.h"
 #include "crochet/ranks/internal/rank_shards.h"
 #include "crochet/session/internal/rank_layout.h"
+#include "crochet/training/internal/time_ledger.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -59,6 +60,8 @@ class RunSessionCreator final : public SessionCreator {
     }
     return created;
   }
+
+  void go_back_to(int64_t step) override { restore_.go_back_to(step); }
 
  private:
   CreatedSession restore_session() {
@@ -154,7 +157,8 @@ std::shared_ptr<internal::RunJournal> make_journal(const TrainingRun& run) {
   if (run.checkpoint.dir.empty() || !run.is_chief || !run.agreement->is_chief()) return nullptr;
   return std::make_shared<internal::RunJournal>(
       run.checkpoint.dir, run.agreement->group() ? run.agreement->group()->size() : 1,
-      FileSystem::or_posix(run.files), Clock::or_real(run.clock));
+      internal::TimeLedger::of(run.graph), FileSystem::or_posix(run.files),
+      Clock::or_real(run.clock));
 }
 
 MonitoredSessionOptions session_options(const TrainingRun& run) {
@@ -245,6 +249,7 @@ RunReport internal::StartedRun::finish() {
   report_.saving = saving_of(hooks_);
   report_.saves = report_.saving.saved;
   report_.failed_saves = report_.saving.failed;
+  if (session_) report_.times = TimeLedger::of(run_.graph).times();
   if (journal_) journal_->end(report_);
   std::string text =
       fmt::format("the run ended at {}; exit code {}", to_string(report_), report_.exit_code());

@@ -33,6 +33,15 @@ bool is_same_output(const Fetches& a, const Fetches& b) {
   return a.as_output() != nullptr && b.as_output() != nullptr && *a.as_output() == *b.as_output();
 }
 
+// Called after each hook.
+template <bool kIsMeasured>
+struct HookLap {
+  TimeLedger& times;
+  void operator()(size_t hook) const {
+    if constexpr (kIsMeasured) times.lap_hook(hook);
+  }
+};
+
 [[noreturn]] void throw_fed_twice(const Output& output, const SessionRunHook& hook,
                                   const std::string& other) {
   throw FailedPreconditionError(fmt::format("Same tensor is fed twice: {} by {} and by {}",
@@ -46,23 +55,36 @@ HookedSession::HookedSession(Session& session, const HookList& hooks, StopState&
       graph_(session.graph()),
       hooks_(hooks),
       stop_(stop),
+      times_(TimeLedger::of(graph_)),
       original_{.options = RunOptions()},
-      requests_(hooks.size()) {}
+      requests_(hooks.size()) {
+  std::vector<std::string> names;
+  for (const HookHandle& hook : hooks) names.push_back(hook->name());
+  times_.set_hooks(std::move(names));
+}
 
 FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
                                const RunOptions& options, RunMetadata* metadata) {
   if (closed_ || stop_.refuses_runs()) throw_refused();
   record_original(fetches, feeds, options);
+  return times_.is_due() ? run_with_hooks<true>(metadata) : run_with_hooks<false>(metadata);
+}
+
+template <bool kIsMeasured>
+FetchValues HookedSession::run_with_hooks(RunMetadata* metadata) {
+  const HookLap<kIsMeasured> lap{times_};
+  if constexpr (kIsMeasured) times_.begin_run();
   SessionRunContext context(original_, session_, std::nullopt, stop_);
   context.owner_ = this;
   outputs_.clear();
   add_outputs(original_.fetches, outputs_);
   failed_in_ = FailedIn::kNeither;
-  ask_hooks(context);
+  ask_hooks(context, lap);
   if (context.is_global_step_requested_) add_global_step();
   values_.resize(outputs_.size());
   if (metadata == nullptr) metadata = &run_metadata_;
   const RunOptions& run_options = is_merged_ ? merged_options_ : *original_.options;
+  if constexpr (kIsMeasured) times_.begin_engine();
   try {
     session_.run_into(outputs_, is_merged_ ? merged_feeds_ : original_.feeds, values_, run_options,
                       metadata);
@@ -70,11 +92,13 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
     failed_in_ = FailedIn::kEngine;
     throw;
   }
+  if constexpr (kIsMeasured) times_.lap_engine();
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
   FetchValues results = original_.fetches.as_output() != nullptr
                             ? take_values(original_.fetches, rest)  // Cannot fail.
                             : take_results(rest);
-  tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata});
+  tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata}, lap);
+  if constexpr (kIsMeasured) times_.end_run();
   if (context.save_request()) check_save_request();
   return results;
 }
@@ -105,7 +129,8 @@ void HookedSession::record_original(const Fetches& fetches, const Feeds& feeds,
   original_.options = options;
 }
 
-void HookedSession::ask_hooks(SessionRunContext& context) {
+template <typename Lap>
+void HookedSession::ask_hooks(SessionRunContext& context, const Lap& lap) {
   for (size_t i = 0; i < hooks_.size(); ++i) {
     context.caller_ = &*hooks_[i];
     const std::optional<SessionRunArgs> request = hooks_[i]->before_run(context);
@@ -117,6 +142,7 @@ void HookedSession::ask_hooks(SessionRunContext& context) {
     } else if (!requests_[i].empty()) {
       requests_[i] = Fetches();
     }
+    lap(i);
   }
   if (is_merged_) merge_callers_feeds();
 }
@@ -162,8 +188,9 @@ void HookedSession::add_global_step() {
   }
 }
 
+template <typename Lap>
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,
-                               const SessionRunValues& shared) {
+                               const SessionRunValues& shared, const Lap& lap) {
   size_t num_told = 0;
   try {
     if (context.is_global_step_requested_) context.global_step_ = global_step_value(values_.back());
@@ -181,6 +208,7 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
       else
         hook.after_run(context,
                        {take_values(request, values), shared.options, shared.run_metadata});
+      lap(num_told);
     }
     if (is_before_savers) call_before_savers(context);
   } catch (...) {

@@ -10,6 +10,7 @@
 
 #include "crochet/base/internal/export.h"
 #include "crochet/ranks/internal/save_proposal.h"
+#include "crochet/training/internal/time_ledger.h"
 #include "crochet/training/internal/wrapped_session.h"
 #include "crochet/training/session_run_hook.h"
 
@@ -43,6 +44,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // after_run may have meant to reject the step, unless a stop is pending, whose consequence the
   // error may be.
   const char* reason_not_to_save(bool stop_is_pending) const;
+  RunTimes times() const { return times_.times(); }
   // The smallest step at which a hook will stop the run.
   std::optional<int64_t> last_step() const;
 
@@ -50,12 +52,16 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // What threw an error in the last run, once the engine had begun. kHook: after the engine's run.
   enum class FailedIn { kNeither, kEngine, kHook };
 
+  template <bool kIsMeasured>
+  FetchValues run_with_hooks(RunMetadata* metadata);
   // For a session that is closed or should stop.
   [[noreturn]] void throw_refused() const;
   // Keeps the arguments of the caller, with its names resolved.
   void record_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
   void replace_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
-  void ask_hooks(SessionRunContext& context);
+  // `lap(i)` is called after each hook.
+  template <typename Lap>
+  void ask_hooks(SessionRunContext& context, const Lap& lap);
   // Adds the feeds and the options of a hook.
   void merge_request(const SessionRunHook& hook, const SessionRunArgs& request);
   // The same for the feeds of the caller, once all hooks were asked.
@@ -68,8 +74,9 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   FetchValues take_results(std::span<Tensor>& values);
   // `values` are the ones the hooks requested, hook by hook; they are moved out. `shared` is for
   // hooks that requested none.
+  template <typename Lap>
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
-                  const SessionRunValues& shared);
+                  const SessionRunValues& shared, const Lap& lap);
   void call_before_savers(SessionRunContext& context);
   // Warns, once, of a request to save that no hook can fulfil.
   void check_save_request();
@@ -78,6 +85,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   Graph& graph_;
   const HookList& hooks_;
   StopState& stop_;
+  TimeLedger& times_;  // The graph's.
   BeforeSavers before_savers_;
   FailedIn failed_in_ = FailedIn::kNeither;
   size_t num_told_ = 0;    // The hook that failed; those before it have returned from after_run.

@@ -108,7 +108,8 @@ void RecoverableSession::replace_session(std::exception_ptr error) {
   if (inner_ && pending_signal() != 0) std::rethrow_exception(error);
   if (inner_) {
     const int64_t start = options_.start_step ? options_.start_step() : 0;
-    failed_step_ = std::max(failed_step_, start + runs_);
+    lost_step_ = start + runs_;
+    failed_step_ = std::max(failed_step_, lost_step_);
   }
   close();
   while (true) {

@@ -63,6 +63,8 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   void close() override;
 
   int num_recoveries() const { return num_recoveries_; }
+  // The step that the last session to be lost had reached.
+  int64_t lost_step() const { return lost_step_; }
 
  private:
   [[noreturn]] void throw_closed() const;
@@ -89,6 +91,7 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   int recoveries_without_progress_ = 0;
   int64_t runs_ = 0;  // Successful runs of the current session.
   int64_t failed_step_ = -1;
+  int64_t lost_step_ = 0;
 };
 
 }  // namespace crochet::inline v0::internal

@@ -31,6 +31,7 @@ struct SaverAccess {
   static void refuse(Saver& saver, const std::string& prefix, std::string reason) {
     saver.refuse(prefix, std::move(reason));
   }
+  static void go_back_to(Saver& saver, int64_t step) { saver.go_back_to(step); }
   static void hold_unused(Saver& saver, bool held) { saver.hold_unused(held); }
   static void set_unused_aside(Saver& saver) { saver.set_unused_aside(); }
 };

@@ -12,7 +12,7 @@
 //   requests      ten hooks that each request a value, which the step computes anyway: their cost
 //                 less that of ten idle hooks, divided by ten, is that of a request
 //
-//   preemption    PreemptionHook, whose file is not there: less no_hooks, its cost
+//   preemption, spike_guard, watchdog    guards that wait: less no_hooks, their cost
 //
 // local/... uses the local engine, whose run adds 1 to the global step, null/... an
 // engine that does nothing, values/... the local engine with a step that first computes ten values
@@ -33,6 +33,8 @@
 #include "bench/null_engine.h"
 #include "crochet/crochet.h"
 #include "crochet/hooks/guards/preemption_hook.h"
+#include "crochet/hooks/guards/spike_guard_hook.h"
+#include "crochet/hooks/guards/watchdog_hook.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -168,6 +170,11 @@ void register_requests() {
 void register_guards() {
   register_hooks<LocalEngine>("local/preemption", [](FileSystem&) {
     return HookList{PreemptionHook(preemption_file("bench/none", 30))};
+  });
+  register_hooks<ValuesEngine>("values/spike_guard",
+                               [](FileSystem&) { return HookList{SpikeGuardHook(value_name(0))}; });
+  register_hooks<LocalEngine>("local/watchdog", [](FileSystem&) {
+    return HookList{WatchdogHook({.helper = "build/dev/tools/crochet"})};
   });
 }
 

@@ -33,6 +33,8 @@ class Context {
   // Prints a result. Throws: UnknownError if it cannot be written.
   void print(std::string_view text) const;
   void print_json(const Json& document) const;
+  // For a command that does not end yet: the reader gets what was printed. Throws: as print().
+  void flush() const;
   // Prints an error or other message to the error stream, on a line of its own.
   void complain(std::string_view message) const;
 
@@ -84,7 +86,15 @@ void add_rehearse(CommandLine& line);
 void add_why(CommandLine& line);
 void add_runs(CommandLine& line);
 void add_metrics(CommandLine& line);
+void add_report(CommandLine& line);
+void add_compare(CommandLine& line);
+void add_prune(CommandLine& line);
+void add_du(CommandLine& line);
+// Not in every build.
+void add_serve(CommandLine& line);
+void add_watchdog(CommandLine& line);
 void add_tail(CommandLine& line);
+void add_watch(CommandLine& line);
 void add_control(CommandLine& line);  // Adds stop, save, limit and status.
 
 inline constexpr const char* kNoLockHelp =

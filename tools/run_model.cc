@@ -20,34 +20,39 @@ constexpr size_t kMaxEntries = 100'000;
 constexpr int kMaxDepth = 16;
 
 // A loss is what people look for first. What crochet measures itself is left out.
-std::optional<int> rank_of(std::string_view name) {
-  if (name.ends_with("/sec") || name.starts_with("checkpoint/")) return std::nullopt;
+std::optional<int> rank_of(const std::string& name) {
+  if (is_of_crochet(name)) return std::nullopt;
   if (name == "loss") return 0;
   return name.find("loss") != std::string_view::npos ? 1 : 2;
 }
 
-void read_metric(FileSystem& files, RunModel& run) {
+// Of files that are not plain, or not ours: nothing.
+std::map<int64_t, Metrics> points_in(FileSystem& files, const std::string& directory) {
   try {
-    for (const auto& [step, metrics] : internal::read_metric_lines(files, run.directory))
-      for (const auto& [name, value] : metrics) {
-        const std::optional<int> rank = rank_of(name);
-        if (!rank) continue;
-        if (run.metric_name.empty() || *rank < *rank_of(run.metric_name)) run.metric_name = name;
-        if (name == run.metric_name) run.metric_value = value;
-      }
-  } catch (const Error&) {  // Not a plain file, or not one of ours.
+    return internal::read_metric_lines(files, directory);
+  } catch (const Error&) {
+    return {};
   }
 }
 
-void read_checkpoint(FileSystem& files, RunModel& run) {
+// `crochet list` names what is wrong with them.
+std::vector<internal::FoundCheckpoint> checkpoints_in(FileSystem& files,
+                                                      const std::string& directory) {
   try {
-    const auto found = internal::of_one_run(files, run.directory,
-                                            internal::find_checkpoints(files, run.directory));
-    if (found.empty()) return;
-    run.saved_step = found.back().step;
-    run.saved_time = found.back().unix_time;
-  } catch (const Error&) {  // `crochet list` names what is wrong with them.
+    return internal::of_one_run(files, directory, internal::find_checkpoints(files, directory));
+  } catch (const Error&) {
+    return {};
   }
+}
+
+void add_metric(const std::map<int64_t, Metrics>& points, RunModel& run) {
+  for (const auto& [step, metrics] : points)
+    for (const auto& [name, value] : metrics) {
+      const std::optional<int> rank = rank_of(name);
+      if (!rank) continue;
+      if (run.metric_name.empty() || *rank < *rank_of(run.metric_name)) run.metric_name = name;
+      if (name == run.metric_name) run.metric_value = value;
+    }
 }
 
 class Search {
@@ -90,14 +95,47 @@ std::optional<double> RunModel::steps_per_sec() const {
   return static_cast<double>(steps) / secs;
 }
 
-RunModel read_run(FileSystem& files, const std::string& directory, const Machine& machine) {
-  RunModel run{.directory = directory, .lives = lives_of(internal::read_journal(files, directory))};
+bool is_of_crochet(const std::string& curve) {
+  return curve.ends_with("/sec") || curve.starts_with("checkpoint/");
+}
+
+RunHistory read_history(FileSystem& files, const std::string& directory, const Machine& machine) {
+  RunHistory history{.journal = internal::read_journal(files, directory),
+                     .points = points_in(files, directory),
+                     .checkpoints = checkpoints_in(files, directory)};
+  RunModel& run = history.run;
+  run.directory = directory;
+  run.lives = lives_of(history.journal);
   if (run.lives.empty())
     throw DataLossError(fmt::format("{}: its journal has no event", directory));
-  run.end = end_of(run.last(), has_run(files, directory), machine);
-  read_checkpoint(files, run);
-  read_metric(files, run);
-  return run;
+  for (const Life& life : run.lives)
+    history.ends.push_back(
+        end_of(life, &life == &run.last() ? has_run(files, directory) : false, machine));
+  run.end = history.ends.back();
+  if (!history.checkpoints.empty()) {
+    run.saved_step = history.checkpoints.back().step;
+    run.saved_time = history.checkpoints.back().unix_time;
+  }
+  add_metric(history.points, run);
+  history.goodput = goodput_of(history.journal);
+  return history;
+}
+
+RunModel read_run(FileSystem& files, const std::string& directory, const Machine& machine) {
+  return read_history(files, directory, machine).run;
+}
+
+std::vector<Curve> curves_of(const RunHistory& history) {
+  std::map<std::string, Curve> by_name;
+  for (const auto& [step, metrics] : history.points)
+    for (const auto& [name, value] : metrics)
+      by_name[name].points.emplace_back(static_cast<double>(step), value);
+  std::vector<Curve> curves;
+  for (auto& [name, curve] : by_name) curves.push_back({name, std::move(curve.points)});
+  std::ranges::stable_sort(curves, {}, [&](const Curve& curve) {
+    return curve.name == history.run.metric_name ? 0 : is_of_crochet(curve.name) ? 2 : 1;
+  });
+  return curves;
 }
 
 std::vector<std::string> find_runs(FileSystem& files, const std::string& directory) {

@@ -3,11 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/io/file_system.h"
+#include "crochet/journal/internal/read_journal.h"
+#include "crochet/summary/event_file_reader.h"
+#include "tools/curve.h"
+#include "tools/goodput.h"
 #include "tools/lives.h"
 #include "tools/run_end.h"
 
@@ -32,8 +38,26 @@ struct RunModel {
   std::optional<double> steps_per_sec() const;
 };
 
-// Throws: as read_journal(); DataLossError for a journal without an event.
+// The same with all that its files say.
+struct RunHistory {
+  RunModel run = {};
+  internal::JournalEntries journal = {};
+  std::vector<RunEnd> ends = {};  // Of each life.
+  Goodput goodput = {};
+  std::map<int64_t, Metrics> points = {};                   // Of the curves, by step.
+  std::vector<internal::FoundCheckpoint> checkpoints = {};  // Those of the run, by step.
+};
+
+// Throw: as read_journal(); DataLossError for a journal without an event.
+RunHistory read_history(FileSystem& files, const std::string& directory, const Machine& machine);
 RunModel read_run(FileSystem& files, const std::string& directory, const Machine& machine);
+
+// True for a curve that crochet measures itself.
+bool is_of_crochet(const std::string& curve);
+
+// The curves of a run by step: first the one that metric_name names, then the others of the program
+// by name, then those that crochet measures itself.
+std::vector<Curve> curves_of(const RunHistory& history);
 
 // The directories at and below this one that have a journal, in order. Links are not followed.
 // Throws: NotFoundError if the directory is missing; ResourceExhaustedError for more than 100,000

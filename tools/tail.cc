@@ -69,9 +69,11 @@ std::span<const JournalEntry> after(const std::vector<JournalEntry>& entries,
 
 void follow(const Context& context, const std::string& directory, JournalEntry last) {
   const SignalGuard guard;
+  context.flush();
   while (sleep_unless_signalled(context.clock(), kInterval)) {
     const auto found = internal::read_journal(context.files(), directory).entries;
     for (const JournalEntry& entry : after(found, last)) context.print(line_of(entry));
+    context.flush();
     if (!found.empty()) last = found.back();
   }
 }

@@ -65,7 +65,18 @@ void describe_program(CommandLine& line) {
   add_why(line);
   add_runs(line);
   add_metrics(line);
+  add_report(line);
+  add_compare(line);
+  add_prune(line);
+  add_du(line);
+#ifdef CROCHET_TOOL_SERVES
+  add_serve(line);
+#endif
+#ifdef CROCHET_TOOL_WATCHES
+  add_watchdog(line);
+#endif
   add_tail(line);
+  add_watch(line);
 }
 
 // The known word that was probably meant; "" if none is close.
@@ -144,6 +155,11 @@ int run_command(const std::vector<std::string>& arguments, const Streams& stream
 
 void Context::print(std::string_view text) const {
   streams_.out << text;
+  if (!streams_.out) throw UnknownError("standard output: cannot be written");
+}
+
+void Context::flush() const {
+  streams_.out.flush();
   if (!streams_.out) throw UnknownError("standard output: cannot be written");
 }
 

@@ -73,6 +73,7 @@ class CrochetConan(ConanFile):
         self.requires("xxhash/0.8.1", visible=False)
         if self.options.tools:
             self.requires("cli11/2.3.2", visible=False)
+            self.requires("cpp-httplib/0.11.4", visible=False)
 
     def layout(self):
         cmake_layout(self)

@@ -19,6 +19,7 @@ LIBRARIES = [
     ("CLI11", "cli11", "cli11"),
     ("dlpack", "dlpack", "dlpack"),
     ("fmt", "fmt", "fmt"),
+    ("httplib", "cpp-httplib", "cpp-httplib"),
     ("isal", "isal", "isa-l"),
     ("nlohmann_json", "nlohmann-json", "nlohmann_json"),
     ("protozero", "protozero", "protozero"),
@@ -38,7 +39,7 @@ def found_by_cmake():
     names = re.findall(r"[A-Za-z]\w*", needed)
     names += re.findall(r"^crochet_find_(?:library|optional)\((?:crochet_)?(\w+)", libraries, re.M)
     names += re.findall(r"find_package\((\w+)", text("tools/CMakeLists.txt"))
-    return set(names) - {"Threads"}
+    return set(names) - {"PkgConfig", "Threads"}
 
 
 def main():

@@ -22,7 +22,9 @@ constexpr int kScaleWidth = 10;
 class Canvas {
  public:
   Canvas(int columns, int rows)
-      : columns_(columns), rows_(rows), dots_(static_cast<size_t>(columns * rows)) {}
+      : columns_(columns),
+        rows_(rows),
+        dots_(static_cast<size_t>(columns) * static_cast<size_t>(rows)) {}
 
   int width() const { return 2 * columns_; }
   int height() const { return 4 * rows_; }
@@ -32,8 +34,7 @@ class Canvas {
     constexpr std::array<std::array<uint8_t, 4>, 2> kBits = {
         {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
     if (x < 0 || x >= width() || y < 0 || y >= height()) return;
-    dots_[static_cast<size_t>(y / 4 * columns_ + x / 2)] |=
-        kBits[static_cast<size_t>(x % 2)][static_cast<size_t>(y % 4)];
+    dots_[place(x / 2, y / 4)] |= kBits[static_cast<size_t>(x % 2)][static_cast<size_t>(y % 4)];
   }
 
   // A line whose points all touch.
@@ -45,7 +46,7 @@ class Canvas {
   std::string row(int row) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
-      const uint8_t dots = dots_[static_cast<size_t>(row * columns_ + column)];
+      const uint8_t dots = dots_[place(column, row)];
       if (dots == 0) {
         text += ' ';
         continue;
@@ -59,6 +60,10 @@ class Canvas {
   }
 
  private:
+  size_t place(int column, int row) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(columns_) + static_cast<size_t>(column);
+  }
+
   const int columns_;
   const int rows_;
   std::vector<uint8_t> dots_;

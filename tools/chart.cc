@@ -199,8 +199,7 @@ std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<doubl
   return kept;
 }
 
-std::string line_chart(const Chart& given) {
-  Chart chart = given;
+std::string line_chart(Chart chart) {
   Range x_range;
   Range y_range;
   for (Curve& curve : chart.curves) {

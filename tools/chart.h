@@ -22,7 +22,7 @@ struct Chart {
 
 // A line for each curve. The scale is logarithmic if all values are above 0 and the largest is
 // more than 1,000 times the smallest.
-std::string line_chart(const Chart& chart);
+std::string line_chart(Chart chart);
 
 // A piece of a bar, by its class in the page's style: "good", "warning", "bad", "down", "use0" to
 // "use8".

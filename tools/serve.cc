@@ -187,10 +187,9 @@ int serve(const Context& context, const ServeOptions& options) {
   });
   add_pages(server, pages, is_loopback(options.host));
   const SignalGuard guard;
-  const int port =
-      options.port != 0
-          ? (server.bind_to_port(options.host.c_str(), options.port) ? options.port : -1)
-          : server.bind_to_any_port(options.host.c_str());
+  const int port = options.port != 0
+                       ? (server.bind_to_port(options.host, options.port) ? options.port : -1)
+                       : server.bind_to_any_port(options.host);
   if (port < 0)
     throw UnavailableError(
         fmt::format("{}:{} cannot be listened at: it may be in use, or not be "

@@ -95,18 +95,18 @@ class Symbols {
   };
 
   // No debug information is fetched from servers.
-  static char* no_path;
+  static char* no_path_;
   static const Dwfl_Callbacks kCallbacks;
 
   const pid_t pid_;
   const std::unique_ptr<Dwfl, End> dwfl_;
 };
 
-char* Symbols::no_path = nullptr;
+char* Symbols::no_path_ = nullptr;
 const Dwfl_Callbacks Symbols::kCallbacks = {.find_elf = dwfl_linux_proc_find_elf,
                                             .find_debuginfo = dwfl_standard_find_debuginfo,
                                             .section_address = nullptr,
-                                            .debuginfo_path = &no_path};
+                                            .debuginfo_path = &no_path_};
 
 std::vector<ThreadStack> threads_of(int64_t pid) {
   std::vector<ThreadStack> threads;

@@ -107,12 +107,12 @@ struct CheckpointSaverHookOptions {
 //
 // Each save adds a line, with the saved step, to metrics.jsonl: "checkpoint/seconds" (until it was
 // published), "checkpoint/written_seconds", "checkpoint/durable_seconds",
-// "checkpoint/blocked_seconds" (the time training waited), "checkpoint/bytes" and
+// "checkpoint/blocked_seconds" (the time training waited), "checkpoint/steps_percent" (the part of
+// the time since the last save that went into steps: RunTimes), "checkpoint/bytes" and
 // "checkpoint/shared_bytes" (of these, not written again), and the counts
 // "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and "checkpoint/retries".
-// TensorBoard gets three curves, in groups that it shows last: "~checkpoint/seconds",
-// "~checkpoint/blocked_seconds", and "~time/steps_percent", the part of the time since the last
-// save that went into steps (RunTimes).
+// TensorBoard gets three curves, in a group that it shows last: "~checkpoint/seconds",
+// "~checkpoint/blocked_seconds" and "~checkpoint/steps_percent".
 //
 // With saving.deadline_secs = T, a save that is due after the signal that asks to end is left to
 // the end. The last one is started only if it is expected, from the time earlier ones took, to

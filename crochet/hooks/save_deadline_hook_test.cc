@@ -333,7 +333,8 @@ TEST_F(SaveDeadlineHookTest, WritesTheFiguresOfEachSave) {
   EXPECT_EQ(curves.at("checkpoint/failed"), 0);
   EXPECT_TRUE(log_.contains("d: 2 checkpoints, "));
   // In ASCII, "~" comes after all letters.
-  EXPECT_THAT(curves_at(2), ElementsAre("~checkpoint/blocked_seconds", "~checkpoint/seconds"));
+  EXPECT_THAT(curves_at(2), ElementsAre("~checkpoint/blocked_seconds", "~checkpoint/seconds",
+                                        "~checkpoint/steps_percent"));
 }
 
 TEST_F(SaveDeadlineHookTest, WritesFailuresAndRetriesToo) {

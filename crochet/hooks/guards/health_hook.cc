@@ -32,8 +32,8 @@ std::string gigabytes(double bytes) { return fmt::format("{:.2f} GB", bytes / 1e
 
 class HealthHook::Watch {
  public:
-  Watch(const HealthHookOptions& options, FileSystem& files, Clock& clock)
-      : options_(options), files_(files), clock_(clock), offset_(offset()) {}
+  Watch(HealthHookOptions options, FileSystem& files, Clock& clock)
+      : options_(std::move(options)), files_(files), clock_(clock), offset_(offset()) {}
 
   void look(const internal::MachineHealth& health) {
     const double secs = to_seconds(clock_.now().time_since_epoch());

@@ -16,7 +16,7 @@ namespace {
 // TensorBoard sorts its groups by name, so that this one comes after those of the user.
 constexpr const char* kLastInTensorBoard = "~";
 // How many of the first figures of a save are curves in TensorBoard, too.
-constexpr size_t kNumCurves = 2;
+constexpr size_t kNumCurves = 3;
 
 // The end of a save, with its stages.
 JournalEvent end_event(const SaveTicket& ticket, double blocked_secs) {
@@ -57,10 +57,10 @@ void SaveReports::record_ended(const SaveTicket& ticket, const RunTimes& times) 
   blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
   if (journal_) journal_->record([&] { return end_event(ticket, blocked_secs); });
   if (ticket.error()) return write(ticket.step(), {});
-  write_step_time(ticket.step(), times);
   const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
   write(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
                         {"checkpoint/blocked_seconds", blocked_secs},
+                        {"checkpoint/steps_percent", steps_percent(times)},
                         {"checkpoint/written_seconds", seconds(SaveStage::kWritten)},
                         {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
                         {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())},
@@ -83,13 +83,10 @@ void SaveReports::write(int64_t step, std::vector<Scalar> figures) {
   writer_->add_scalars(step, curves, figures);
 }
 
-void SaveReports::write_step_time(int64_t step, const RunTimes& times) {
+double SaveReports::steps_percent(const RunTimes& times) {
   const double passed = times.total - std::exchange(total_secs_, times.total);
   const double of_steps = times.steps() - std::exchange(steps_secs_, times.steps());
-  if (!writer_ || !(passed > 0)) return;
-  const double percent = 100 * std::clamp(of_steps / passed, 0.0, 1.0);
-  const Scalar curve{std::string(kLastInTensorBoard) + "time/steps_percent", percent};
-  writer_->add_scalars(step, std::span(&curve, 1), {});
+  return passed > 0 ? 100 * std::clamp(of_steps / passed, 0.0, 1.0) : 100;
 }
 
 }  // namespace crochet::inline v0::internal

@@ -37,7 +37,7 @@ class SaveReports {
   // Adds the counts to the figures of a save.
   void write(int64_t step, std::vector<Scalar> figures);
   // The part of the time since the last save that went into steps, in percent.
-  void write_step_time(int64_t step, const RunTimes& times);
+  double steps_percent(const RunTimes& times);
 
   SaveStatistics statistics_;
   std::shared_ptr<SummaryWriter> writer_;

@@ -21,8 +21,6 @@
 
 #include "crochet/base/log.h"
 
-extern char** environ;
-
 namespace crochet::inline v0::internal {
 namespace {
 

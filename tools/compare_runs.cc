@@ -41,12 +41,10 @@ using Row = std::pair<std::string, std::vector<std::string>>;  // A name, and a 
 
 // What the last start of a run recorded: fields and their values.
 std::map<std::string, std::string> start_of(const RunHistory& history) {
-  std::map<std::string, std::string> fields;
-  for (const internal::JournalEntry& entry : history.journal.entries) {
-    if (entry.event != "start") continue;
-    fields = {entry.texts.begin(), entry.texts.end()};
-    for (const auto& [key, number] : entry.numbers) fields[key] = fmt::format("{}", number);
-  }
+  const internal::JournalEntry* const start = last_start(history);
+  if (start == nullptr) return {};
+  std::map<std::string, std::string> fields(start->texts.begin(), start->texts.end());
+  for (const auto& [key, number] : start->numbers) fields[key] = fmt::format("{}", number);
   // Of every process.
   for (const char* const key : {"pid", "boot", "process_start", "oom_kills", "memory_group"})
     fields.erase(key);

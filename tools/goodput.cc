@@ -24,8 +24,8 @@ constexpr std::array<Use, kNumTimeUses> kUses = {{{"steps", "steps"},
                                                   {"restore", "restore"},
                                                   {"blocked by saving", "saving"},
                                                   {"slowed by saving", "slowed"},
-                                                  {"evaluation", "evaluation"},
                                                   {"hooks", "hooks"},
+                                                  {"evaluation", "evaluation"},
                                                   {"waiting for ranks", "waiting"},
                                                   {"down", "down"}}};
 

@@ -12,25 +12,25 @@
 
 namespace crochet::tool {
 
-// What the time of a run is used for.
+// What the time of a run is used for, in the order in which it is shown.
 enum class TimeUse {
   kSteps,       // Steps that were made for the first time: the goodput.
   kRepeated,    // Steps that an earlier life, or the session before a recovery, had made already.
   kRestore,     // Creating sessions, with their restores, and waiting before a recovery.
   kSaving,      // Training waited for a save.
   kSlowed,      // By how much steps took longer while a save was being written.
-  kEvaluation,  // Evaluations within the run.
   kHooks,       // All other work of hooks.
+  kEvaluation,  // Evaluations within the run.
   kWaiting,     // For other ranks, until they agreed.
   kDown,        // From the last that was heard of a life to the start of the next one.
 };
 inline constexpr size_t kNumTimeUses = 9;
 
-// "steps", "repeated steps", "restore", "blocked by saving", "slowed by saving", "evaluation",
-// "hooks", "waiting for ranks", "down".
+// "steps", "repeated steps", "restore", "blocked by saving", "slowed by saving", "hooks",
+// "evaluation", "waiting for ranks", "down".
 const char* time_use_name(TimeUse use);
 // The same as a word for labels and JSON: "steps", "repeated", "restore", "saving", "slowed",
-// "evaluation", "hooks", "waiting", "down".
+// "hooks", "evaluation", "waiting", "down".
 const char* time_use_key(TimeUse use);
 
 // Where the time of a run went, over all its lives, from the first to the last event of its

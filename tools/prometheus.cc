@@ -76,12 +76,7 @@ std::string prometheus_text(const std::vector<NamedRun>& runs) {
     return history.run.end.kind == EndKind::kRunning ? 1.0 : 0.0;
   });
   add("crochet_run_failed", "Whether the run ended as nobody asked it to.",
-      [](const RunHistory& history) {
-        const EndKind kind = history.run.end.kind;
-        return kind == EndKind::kRunning || kind == EndKind::kStopped || kind == EndKind::kSignalled
-                   ? 0.0
-                   : 1.0;
-      });
+      [](const RunHistory& history) { return is_as_wanted(history.run.end.kind) ? 0.0 : 1.0; });
   add("crochet_run_step", "Completed steps, as of the last event.",
       [](const RunHistory& history) { return static_cast<double>(history.run.last().last_step); });
   add("crochet_run_last_step", "The step at which the run is to end.",

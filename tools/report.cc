@@ -41,10 +41,6 @@ struct ReportOptions {
   bool as_text = false;
 };
 
-constexpr std::array<TimeUse, kNumTimeUses> kUses = {
-    TimeUse::kSteps, TimeUse::kRepeated,   TimeUse::kRestore, TimeUse::kSaving, TimeUse::kSlowed,
-    TimeUse::kHooks, TimeUse::kEvaluation, TimeUse::kWaiting, TimeUse::kDown};
-
 const char* tone_class(Tone tone) {
   switch (tone) {
     case Tone::kGood:
@@ -84,15 +80,19 @@ std::string time_spent(double secs) {
   return secs < 10 ? fmt::format("{:.2g} s", secs) : duration_text(secs);
 }
 
+std::string reached_text(const RunModel& run) {
+  const Life& life = run.last();
+  return life.of_steps ? fmt::format("{} of {}", life.last_step, *life.of_steps)
+                       : fmt::format("{}", life.last_step);
+}
+
 std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
 
 // ---- As text.
 
 std::string state_line(const RunHistory& history) {
   const RunModel& run = history.run;
-  std::string text =
-      fmt::format("{} at step {}", end_kind_name(run.end.kind), run.last().last_step);
-  if (run.last().of_steps) text += fmt::format(" of {}", *run.last().of_steps);
+  std::string text = fmt::format("{} at step {}", end_kind_name(run.end.kind), reached_text(run));
   text += fmt::format(", {} to {} UTC, {}", clock_text(run.lives.front().start),
                       clock_text(run.last().last),
                       run.lives.size() == 1 ? "1 life" : fmt::format("{} lives", run.lives.size()));
@@ -104,7 +104,8 @@ std::string goodput_text(const Goodput& goodput) {
   std::string text =
       fmt::format("{} of {} were steps", percent(goodput.part()), duration_text(goodput.total()));
   std::string rest;
-  for (const TimeUse use : kUses) {
+  for (size_t i = 0; i < kNumTimeUses; ++i) {
+    const auto use = static_cast<TimeUse>(i);
     if (use == TimeUse::kSteps || goodput.of(use) < 0.0005 * goodput.total()) continue;
     rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", time_use_name(use),
                         percent(goodput.of(use) / goodput.total()));
@@ -112,20 +113,12 @@ std::string goodput_text(const Goodput& goodput) {
   return rest.empty() ? text : text + "; " + rest;
 }
 
-std::string as_text(const RunHistory& history) {
-  std::string text = fmt::format("{}: {}\n{}\n\n", printable(history.run.directory),
-                                 state_line(history), goodput_text(history.goodput));
-  Table table({{"UTC"}, {"STEP", Table::Align::kRight}, {"WHAT HAPPENED"}});
-  for (const StoryLine& line : story_of(history))
-    table.add({clock_text(line.time), fmt::format("{}", line.step), printable_text(line.text)});
-  return text + table.text();
-}
-
 // ---- As JSON.
 
 Json as_json(const Goodput& goodput) {
   Json secs = Json::object();
-  for (const TimeUse use : kUses) secs[time_use_key(use)] = goodput.of(use);
+  for (size_t i = 0; i < kNumTimeUses; ++i)
+    secs[time_use_key(static_cast<TimeUse>(i))] = goodput.secs[i];
   Json hooks = Json::object();
   for (const auto& [name, time] : goodput.by_hook) hooks[json_text(name)] = time;
   return {{"part", goodput.part()},  {"total_secs", goodput.total()},
@@ -167,13 +160,11 @@ std::string fact(std::string_view name, const std::string& html) {
 
 std::string facts(const RunHistory& history, double now) {
   const RunModel& run = history.run;
-  std::string step = fmt::format("{}", run.last().last_step);
-  if (run.last().of_steps) step += fmt::format(" of {}", *run.last().of_steps);
   std::string html = "<dl class=\"facts\">\n";
   html +=
       fact("State", fmt::format("<span class=\"state {}\">{}</span>",
                                 tone_class(tone_of(run.end.kind)), end_kind_name(run.end.kind)));
-  html += fact("Step", step);
+  html += fact("Step", reached_text(run));
   if (const auto rate = run.steps_per_sec()) html += fact("Steps/s", fmt::format("{:.3g}", *rate));
   if (run.saved_step) html += fact("Newest checkpoint", fmt::format("step {}", *run.saved_step));
   if (!run.metric_name.empty())
@@ -232,17 +223,16 @@ std::string goodput_section(const Goodput& goodput) {
   std::vector<Piece> pieces;
   std::vector<std::vector<std::string>> rows;
   double at = 0;
-  for (size_t i = 0; i < kUses.size(); ++i) {
-    const double secs = goodput.of(kUses[i]);
+  for (size_t i = 0; i < kNumTimeUses; ++i) {
+    const double secs = goodput.secs[i];
+    const char* const name = time_use_name(static_cast<TimeUse>(i));
     const std::string part = percent(goodput.total() > 0 ? secs / goodput.total() : 0);
     const std::string style = fmt::format("use{}", i);
-    if (secs > 0)
-      pieces.push_back(
-          {at, at + secs, style, fmt::format("{}: {}", time_use_name(kUses[i]), part)});
+    if (secs > 0) pieces.push_back({at, at + secs, style, fmt::format("{}: {}", name, part)});
     at += secs;
     rows.push_back({fmt::format("<svg class=\"key\" viewBox=\"0 0 8 8\" aria-hidden=\"true\">"
                                 "<rect class=\"{}\"/></svg>{}",
-                                style, time_use_name(kUses[i])),
+                                style, name),
                     time_spent(secs), part});
   }
   std::string html = "<h2>Where the time went</h2>\n" +
@@ -310,11 +300,9 @@ std::string saves(const RunHistory& history) {
 }
 
 std::string about(const RunHistory& history) {
-  const auto& entries = history.journal.entries;
   std::vector<std::vector<std::string>> rows;
-  const auto start = std::find_if(entries.rbegin(), entries.rend(),
-                                  [](const auto& entry) { return entry.event == "start"; });
-  if (start == entries.rend()) return "";
+  const internal::JournalEntry* const start = last_start(history);
+  if (start == nullptr) return "";
   for (const auto& [key, text] : start->texts)
     rows.push_back({html_text(key), "<code>" + html_text(text) + "</code>"});
   for (const auto& [key, number] : start->numbers)
@@ -335,7 +323,14 @@ std::string report_page(const RunHistory& history, double now) {
                                   saves(history) + about(history));
 }
 
-std::string report_text(const RunHistory& history) { return as_text(history); }
+std::string report_text(const RunHistory& history) {
+  std::string text = fmt::format("{}: {}\n{}\n\n", printable(history.run.directory),
+                                 state_line(history), goodput_text(history.goodput));
+  Table table({{"UTC"}, {"STEP", Table::Align::kRight}, {"WHAT HAPPENED"}});
+  for (const StoryLine& line : story_of(history))
+    table.add({clock_text(line.time), fmt::format("{}", line.step), printable_text(line.text)});
+  return text + table.text();
+}
 
 namespace {
 

@@ -80,7 +80,10 @@ std::string ThisMachine::start_of_process(int64_t pid) const {
 std::optional<int64_t> ThisMachine::oom_kills(const std::string& memory_group) const {
   return internal::oom_kills_of(memory_group);
 }
-std::vector<std::string> ThisMachine::kernel_log() const { return tool::kernel_log(); }
+std::vector<std::string> ThisMachine::kernel_log() const {
+  if (!log_) log_ = tool::kernel_log();
+  return *log_;
+}
 
 const char* end_kind_name(EndKind kind) {
   switch (kind) {
@@ -104,6 +107,10 @@ const char* end_kind_name(EndKind kind) {
       break;
   }
   return "unknown";
+}
+
+bool is_as_wanted(EndKind kind) {
+  return kind == EndKind::kRunning || kind == EndKind::kStopped || kind == EndKind::kSignalled;
 }
 
 RunEnd end_of(const Life& life, std::optional<bool> is_running, const Machine& machine) {

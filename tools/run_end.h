@@ -31,6 +31,9 @@ class ThisMachine final : public Machine {
   std::string start_of_process(int64_t pid) const override;
   std::optional<int64_t> oom_kills(const std::string& memory_group) const override;
   std::vector<std::string> kernel_log() const override;
+
+ private:
+  mutable std::optional<std::vector<std::string>> log_;  // Read once: many lives may ask for it.
 };
 
 enum class EndKind {
@@ -48,6 +51,9 @@ enum class EndKind {
 // "running", "stopped", "signalled", "failed", "out of memory", "crashed", "machine ended",
 // "killed", "unknown".
 const char* end_kind_name(EndKind kind);
+
+// True if the run is alive, or ended as it was asked to.
+bool is_as_wanted(EndKind kind);
 
 struct RunEnd {
   EndKind kind = EndKind::kUnknown;

@@ -99,7 +99,10 @@ bool is_of_crochet(const std::string& curve) {
   return curve.ends_with("/sec") || curve.starts_with("checkpoint/");
 }
 
-RunHistory read_history(FileSystem& files, const std::string& directory, const Machine& machine) {
+namespace {
+
+// Without what only a whole history has.
+RunHistory read_last_life(FileSystem& files, const std::string& directory, const Machine& machine) {
   RunHistory history{.journal = internal::read_journal(files, directory),
                      .points = points_in(files, directory),
                      .checkpoints = checkpoints_in(files, directory)};
@@ -108,21 +111,35 @@ RunHistory read_history(FileSystem& files, const std::string& directory, const M
   run.lives = lives_of(history.journal);
   if (run.lives.empty())
     throw DataLossError(fmt::format("{}: its journal has no event", directory));
-  for (const Life& life : run.lives)
-    history.ends.push_back(
-        end_of(life, &life == &run.last() ? has_run(files, directory) : false, machine));
-  run.end = history.ends.back();
+  run.end = end_of(run.last(), has_run(files, directory), machine);
   if (!history.checkpoints.empty()) {
     run.saved_step = history.checkpoints.back().step;
     run.saved_time = history.checkpoints.back().unix_time;
   }
   add_metric(history.points, run);
+  return history;
+}
+
+}  // namespace
+
+RunHistory read_history(FileSystem& files, const std::string& directory, const Machine& machine) {
+  RunHistory history = read_last_life(files, directory, machine);
+  for (const Life& life : history.run.lives)
+    history.ends.push_back(&life == &history.run.last() ? history.run.end
+                                                        : end_of(life, false, machine));
   history.goodput = goodput_of(history.journal);
   return history;
 }
 
 RunModel read_run(FileSystem& files, const std::string& directory, const Machine& machine) {
-  return read_history(files, directory, machine).run;
+  return read_last_life(files, directory, machine).run;
+}
+
+const internal::JournalEntry* last_start(const RunHistory& history) {
+  const auto& entries = history.journal.entries;
+  const auto start = std::find_if(entries.rbegin(), entries.rend(),
+                                  [](const auto& entry) { return entry.event == "start"; });
+  return start == entries.rend() ? nullptr : &*start;
 }
 
 std::vector<Curve> curves_of(const RunHistory& history) {

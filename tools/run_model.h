@@ -52,6 +52,9 @@ struct RunHistory {
 RunHistory read_history(FileSystem& files, const std::string& directory, const Machine& machine);
 RunModel read_run(FileSystem& files, const std::string& directory, const Machine& machine);
 
+// How the last process began; null if the journal does not say.
+const internal::JournalEntry* last_start(const RunHistory& history);
+
 // True for a curve that crochet measures itself.
 bool is_of_crochet(const std::string& curve);
 

@@ -81,8 +81,7 @@ class Pages {
     std::string text;
     for (const NamedRun& named : runs()) {
       const RunEnd& end = named.history.run.end;
-      if (end.kind != EndKind::kRunning && end.kind != EndKind::kStopped &&
-          end.kind != EndKind::kSignalled)
+      if (!is_as_wanted(end.kind))
         text += fmt::format("{}: {}: {}\n", printable(named.name), end_kind_name(end.kind),
                             printable_text(end.why));
     }

@@ -53,12 +53,6 @@ int64_t now() {
 }
 double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-// Texts of the page end somewhere, whatever the process has written there.
-template <size_t n>
-std::string text_of(const std::array<char, n>& text) {
-  return {text.begin(), std::ranges::find(text, '\0')};
-}
-
 WatchPage& shared_page() {
   struct stat status = {};
   void* memory = MAP_FAILED;
@@ -133,8 +127,8 @@ class Watch {
 
   std::optional<Hang> find_save() {
     const int64_t since = page_.save_since;
-    return found(text_of(page_.activity), since, now() - since, page_.save_limit, known_save_,
-                 page_.save_since == since);
+    return found(internal::read_text(page_.activity), since, now() - since, page_.save_limit,
+                 known_save_, page_.save_since == since);
   }
 
   // `is_same`: nothing has changed since the first reading.
@@ -163,12 +157,10 @@ class Watch {
         fmt::format("{}{} has taken {:.1f} s, more than {:.1f} s: it may be hung{}", hang.what,
                     rank_ > 0 ? fmt::format(" of rank {}", rank_) : "", hang.secs, hang.limit_secs,
                     place_text(stacks));
-    const std::string text = fmt::format(
-        "{} UTC: {}\nprocess {} on {}; completed steps: {}{}{}\n{}",
-        time_text(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-                      .count()),
-        head, pid_, internal::host_name(), page_.step.load(), values_text(), save_text(),
-        to_text(stacks));
+    const std::string text =
+        fmt::format("{} UTC: {}\nprocess {} on {}; completed steps: {}{}{}\n{}",
+                    time_text(Clock::real().wall_time()), head, pid_, internal::host_name(),
+                    page_.step.load(), values_text(), save_text(), to_text(stacks));
     std::cerr << "crochet watchdog: " << text << std::flush;
     std::string file;
     try {
@@ -203,19 +195,20 @@ class Watch {
     std::string text;
     for (size_t i = 0; i < std::min<size_t>(page_.num_values, page_.values.size()); ++i)
       text += fmt::format("{}{} = {:g}", text.empty() ? "; last values: " : ", ",
-                          printable(text_of(page_.values[i].name)), page_.values[i].value.load());
+                          printable(internal::read_text(page_.values[i].name)),
+                          page_.values[i].value.load());
     return text;
   }
   std::string save_text() const {
     const int64_t since = page_.save_since;
     if (since == 0) return "";
-    return fmt::format("; {} for {:.1f} s", printable(text_of(page_.activity)),
+    return fmt::format("; {} for {:.1f} s", printable(internal::read_text(page_.activity)),
                        seconds(now() - since));
   }
 
   // The name of the file; empty without a directory.
   std::string write(const std::string& text) const {
-    const std::string directory = text_of(page_.directory);
+    const std::string directory = internal::read_text(page_.directory);
     if (directory.empty()) return "";
     const std::string rank = rank_ > 0 ? fmt::format("rank{}-", rank_) : "";
     for (int i = 1; i < 1000; ++i) {
@@ -233,7 +226,7 @@ class Watch {
 
   // The journal is the chief's.
   void record(const std::string& head, const Hang& hang, const std::string& file) const {
-    const std::string directory = text_of(page_.directory);
+    const std::string directory = internal::read_text(page_.directory);
     if (directory.empty() || rank_ != 0) return;
     const std::string path = join_path(directory, std::string(internal::kJournalName));
     FileSystem& files = FileSystem::posix();

@@ -200,10 +200,7 @@ int explain_end(const Context& context, const std::string& directory, const Mach
     print_json(context, answer);
   else
     print_text(context, answer);
-  const EndKind kind = answer.end.kind;
-  return kind == EndKind::kRunning || kind == EndKind::kStopped || kind == EndKind::kSignalled
-             ? kSuccess
-             : kNegative;
+  return is_as_wanted(answer.end.kind) ? kSuccess : kNegative;
 }
 
 void add_why(CommandLine& line) {

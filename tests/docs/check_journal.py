@@ -25,16 +25,27 @@ def names(text):
     return set(re.findall(r"`([a-z_]+)`", text))
 
 
+TIMES = "where-the-time-goes"
+
+
+def times(page):
+    """The fields of the events that have the times of a life, by the table of that section."""
+    section = page[page.index("### Where the time goes"):]
+    return {name for row in table(section, "field") for name in re.findall(r"`([a-z_]+(?:/<name>)?)`", row[0])}
+
+
 def main():
     page = pathlib.Path(sys.argv[1]).read_text()
     common = set().union(*(names(row[0]) for row in table(page, "field")))
-    fields = {event: names(row[2]) for row in table(page, "event") for event in names(row[0])}
+    fields = {event: names(row[2]) | (times(page) if TIMES in row[2] else set())
+              for row in table(page, "event") for event in names(row[0])}
     seen = set()
     for number, line in enumerate(pathlib.Path(sys.argv[2]).read_text().splitlines(), 1):
         event = json.loads(line)
         assert common <= event.keys(), f"{number}: lacks {common - event.keys()}"
         assert event["event"] in fields, f"{number}: {event['event']} is not described"
-        unknown = event.keys() - common - fields[event["event"]]
+        keys = {re.sub("^hooks/.+", "hooks/<name>", key) for key in event}
+        unknown = keys - common - fields[event["event"]]
         assert not unknown, f"{number}: {event['event']} has {unknown}, which is not described"
         seen.add(event["event"])
     expected = {"start", "restore", "save", "saved", "control", "stop", "end"}

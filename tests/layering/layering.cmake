@@ -70,7 +70,7 @@ endforeach()
 set(reserved
     "crochet/base/internal/parse_json.cc | [Jj]son::(parse|accept|from_[a-z]+)\\(|sax_parse\\("
     "crochet/base/internal/dynamic_type.h | dynamic_cast<|typeid\\("
-    "crochet/io/internal/open_file.cc,crochet/io/internal/own_copy.cc,crochet/io/internal/posix_file_system.cc,crochet/base/internal/command_line.cc,crochet/base/internal/process_facts.cc,crochet/hooks/guards/internal/machine_health.cc,tools/kernel_log.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
+    "crochet/io/internal/open_file.cc,crochet/io/internal/own_copy.cc,crochet/io/internal/posix_file_system.cc,crochet/base/internal/command_line.cc,crochet/base/internal/process_facts.cc,tools/kernel_log.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
     "crochet/io/internal/posix_file_system.cc,crochet/io/internal/direct_writer.cc,crochet/io/internal/own_copy.cc,tools/scratch_directory.cc | [ (!=]::(unlink|unlinkat|rmdir|rename|renameat2?|mkdir|mkdirat)\\(|filesystem::(remove|rename|create_dir|copy|resize)"
     "crochet/checkpoint/directory/internal/checkpoint_directory.cc,crochet/checkpoint/directory/checkpoint_files.cc,crochet/checkpoint/directory/checkpoint_files.h | remove_checkpoint\\(")
 

@@ -3,7 +3,8 @@
 //
 // A training for record_night.py, which gives it a bad night: steps of some milliseconds, saved and
 // evaluated, until step 6000. argv: the directory, the file that announces a preemption, the step
-// from which the loss is NaN, or 0, and the command crochet.
+// from which the loss is NaN, or 0, and the command crochet. It sleeps, since what the recorded
+// times show has to take some; no test runs it.
 #include <chrono>
 #include <cmath>
 #include <cstdlib>

@@ -21,14 +21,16 @@ import sys
 import time
 
 FUNCTIONS = {"deadlock": "wait_in_deadlock", "loop": "loop_without_end", "read": "read_without_end"}
-CODES = {"warn": -signal.SIGKILL, "stop": -signal.SIGKILL, "abort": -signal.SIGABRT}
 
 
 class Hung:
-    def __init__(self, arguments, name, mode, action, environment=()):
+    """One program, in the directory of a run. Ranks of a run have a log each."""
+
+    def __init__(self, arguments, name, mode, action, environment=(), rank=0):
         self.run = arguments.dir / name
-        shutil.rmtree(self.run, ignore_errors=True)
-        self.log = arguments.dir / f"{name}.log"
+        if rank == 0:
+            shutil.rmtree(self.run, ignore_errors=True)
+        self.log = arguments.dir / f"{name}-{rank}.log"
         self.process = subprocess.Popen(
             [arguments.program, self.run, arguments.crochet, mode, action],
             stderr=self.log.open("w"), stdout=subprocess.DEVNULL,
@@ -50,7 +52,7 @@ class Hung:
 
 def check(arguments, number, mode, action, forbids):
     name = f"{number}-{mode}-{action}"
-    hung = Hung(arguments, name, mode, action, [("FORBID_PTRACE", "1")] if forbids else [])
+    hung = Hung(arguments, name, mode, action, {"FORBID_PTRACE": "1"} if forbids else {})
     try:
         text = hung.stacks()
         function = FUNCTIONS[mode]
@@ -82,8 +84,7 @@ def check_ranks(arguments, number):
     try:
         for rank in (0, 1):
             ranks.append(Hung(arguments, f"{number}-ranks", "rank", "warn",
-                              {**common, "RANK": str(rank)}.items()) if rank == 0 else
-                         second_rank(arguments, number, common))
+                              {**common, "RANK": str(rank)}, rank))
         journal = ranks[0].run / "events.jsonl"
         end = time.monotonic() + 30
         while not (journal.exists() and '"event":"progress"' in journal.read_text()):
@@ -97,16 +98,6 @@ def check_ranks(arguments, number):
     finally:
         for rank in ranks:
             rank.end()
-
-
-def second_rank(arguments, number, common):
-    rank = object.__new__(Hung)
-    rank.run = arguments.dir / f"{number}-ranks"
-    rank.log = arguments.dir / f"{number}-rank1.log"
-    rank.process = subprocess.Popen([arguments.program, rank.run, arguments.crochet, "rank", "warn"],
-                                    stderr=rank.log.open("w"), stdout=subprocess.DEVNULL,
-                                    env={**os.environ, **common, "RANK": "1"})
-    return rank
 
 
 def check_alarms(arguments):

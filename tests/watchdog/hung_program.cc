@@ -53,6 +53,7 @@ std::atomic<int> forever = 1;
   if (::read(ends[0], &byte, 1) == 1) forever = 0;
 }
 
+// The helper measures real time, so steps take some.
 [[gnu::noinline]] void work() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
 // As in a container that forbids it.

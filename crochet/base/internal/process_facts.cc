@@ -30,15 +30,6 @@ Libraries& known_libraries() {
 
 constexpr size_t kMaxBytes = size_t{64} << 10;
 
-// Reads a file in /proc or /sys, whose size is unknown until it is read; empty if it is missing.
-std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // The number after `name` and a space, at the beginning of a line.
@@ -77,6 +68,14 @@ std::vector<std::string> memory_groups(const std::string& cgroups) {
 
 }  // namespace
 
+std::string read_system_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "(unknown)";
@@ -97,11 +96,13 @@ std::vector<std::string> libraries() {
   return known.texts;
 }
 
-std::string boot_of_machine() { return first_line(read_all("/proc/sys/kernel/random/boot_id")); }
+std::string boot_of_machine() {
+  return first_line(read_system_file("/proc/sys/kernel/random/boot_id"));
+}
 
 // The 22nd field of "pid (name) state ...", of which the name may contain anything.
 std::string start_of_process(int64_t pid) {
-  const std::string stat = read_all("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = read_system_file("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return "";
   constexpr int kFieldsAfterName = 20;
@@ -114,15 +115,16 @@ std::string start_of_process(int64_t pid) {
 
 std::optional<int64_t> oom_kills_of(const std::string& memory_group) {
   if (memory_group.empty()) return std::nullopt;
-  if (const auto kills = number_after(read_all(memory_group + "/memory.events"), "oom_kill"))
+  if (const auto kills =
+          number_after(read_system_file(memory_group + "/memory.events"), "oom_kill"))
     return kills;
-  return number_after(read_all(memory_group + "/memory.oom_control"), "oom_kill");
+  return number_after(read_system_file(memory_group + "/memory.oom_control"), "oom_kill");
 }
 
 ProcessFacts facts_of_this_process() {
   ProcessFacts facts{.pid = ::getpid(), .host = host_name(), .boot = boot_of_machine()};
   facts.started = start_of_process(facts.pid);
-  for (const std::string& group : memory_groups(read_all("/proc/self/cgroup"))) {
+  for (const std::string& group : memory_groups(read_system_file("/proc/self/cgroup"))) {
     facts.oom_kills = oom_kills_of(group);
     if (!facts.oom_kills) continue;
     facts.memory_group = group;

@@ -41,6 +41,10 @@ CROCHET_EXPORT ProcessFacts facts_of_this_process();
 CROCHET_EXPORT void add_library(std::string_view name, std::string_view version);
 CROCHET_EXPORT std::vector<std::string> libraries();
 
+// A file in /proc or /sys, whose size is unknown until it is read: at most 64 KiB of it. Empty if
+// it is missing.
+CROCHET_EXPORT std::string read_system_file(const std::string& path);
+
 // The present boot of the machine.
 CROCHET_EXPORT std::string boot_of_machine();
 // When the process with this number started; empty if no process has it.

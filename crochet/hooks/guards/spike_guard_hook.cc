@@ -68,8 +68,9 @@ bool SpikeGuardHook::accepts(double loss) {
   if (++num_refused_ < kMaxRefused) return false;
   num_refused_ = 0;
   const int64_t first = num_batches_ - kMaxRefused + 1;
-  throw internal::GoBackError(
-      go_back({.step = step_, .value = loss, .batches = {first, num_batches_}}), latest_start_);
+  const Rollback rollback =
+      decide({.step = step_, .value = loss, .batches = {first, num_batches_}});
+  throw internal::GoBackError(rollback.reason, rollback.step);
 }
 
 double SpikeGuardHook::learning_rate_factor() const {
@@ -99,15 +100,15 @@ void SpikeGuardHook::after_run(SessionRunContext& context, const SessionRunValue
   const double value =
       internal::number_of("SpikeGuardHook: ", loss_.as_output()->operation()->name, loss);
   if (detector_->is_spike(value)) {
-    const std::string reason =
-        go_back({.step = step_, .value = value, .batches = {num_batches_, num_batches_}});
-    context.go_back_to(latest_start_, reason);
+    const Rollback rollback =
+        decide({.step = step_, .value = value, .batches = {num_batches_, num_batches_}});
+    context.go_back_to(rollback.step, rollback.reason);
   }
   detector_->add(value);
   if (step_ >= last_spike_step_ + options_.window) rollbacks_in_a_row_ = 0;
 }
 
-std::string SpikeGuardHook::go_back(const Spike& spike) {
+SpikeGuardHook::Rollback SpikeGuardHook::decide(const Spike& spike) {
   const std::string what =
       fmt::format("{} = {} at step {} is a spike: {}", to_string(*loss_.as_output()),
                   number_text(spike.value), spike.step, detector_->text());
@@ -118,9 +119,9 @@ std::string SpikeGuardHook::go_back(const Spike& spike) {
     if (std::isnan(spike.value)) throw NanLossDuringTrainingError(text);
     throw FailedPreconditionError(text);
   }
-  latest_start_ = spike.step - 1 - options_.skip_before;
+  int64_t step = spike.step - 1 - options_.skip_before;
   // Where it began may have been too late.
-  if (rollbacks_in_a_row_ > 0) latest_start_ = std::min(latest_start_, start_ - 1);
+  if (rollbacks_in_a_row_ > 0) step = std::min(step, start_ - 1);
   last_spike_step_ = std::max(last_spike_step_, spike.step);
   ++rollbacks_in_a_row_;
   ++num_rollbacks_;
@@ -131,9 +132,9 @@ std::string SpikeGuardHook::go_back(const Spike& spike) {
     skipped =
         fmt::format("batches {} to {} are skipped", skipped_.back().first, skipped_.back().second);
   }
-  return fmt::format("{}; rollback {} of at most {}, to step {} or before it; {}", what,
-                     rollbacks_in_a_row_, options_.max_rollbacks,
-                     std::max<int64_t>(0, latest_start_), skipped);
+  return {step, fmt::format("{}; rollback {} of at most {}, to step {} or before it; {}", what,
+                            rollbacks_in_a_row_, options_.max_rollbacks, std::max<int64_t>(0, step),
+                            skipped)};
 }
 
 SaveableMap SpikeGuardHook::saveables() {

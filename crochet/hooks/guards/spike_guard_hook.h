@@ -88,8 +88,14 @@ class CROCHET_EXPORT SpikeGuardHook final : public SessionRunHook {
     Batches batches;
   };
 
-  // Decides to go back, and to where. Returns the reason. Throws: see after_run.
-  std::string go_back(const Spike& spike);
+  // To which step the run goes back, at the latest, and why.
+  struct Rollback {
+    int64_t step;
+    std::string reason;
+  };
+
+  // Throws: see after_run.
+  Rollback decide(const Spike& spike);
   TensorMap save() const;
   void restore(const TensorMap& state);
 
@@ -101,7 +107,6 @@ class CROCHET_EXPORT SpikeGuardHook final : public SessionRunHook {
   int64_t num_refused_ = 0;  // By accepts(), in a row.
   int64_t start_ = 0;        // The step at which the session began.
   int64_t step_ = 0;
-  int64_t latest_start_ = 0;  // Of the next session.
   int64_t num_rollbacks_ = 0;
   int64_t rollbacks_in_a_row_ = 0;
   int64_t last_spike_step_ = -1;

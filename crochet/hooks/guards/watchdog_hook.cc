@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -70,11 +69,8 @@ class WatchdogHook::Watched {
           internal::TimeLedger& times)
       : process_(std::move(process)), options_(options), page_(process_->page()), times_(times) {
     page_.num_values = static_cast<uint32_t>(options.values.size());
-    for (size_t i = 0; i < options.values.size(); ++i) {
-      auto& name = page_.values[i].name;
-      const size_t length = std::min(options.values[i].size(), name.size() - 1);
-      std::memcpy(name.data(), options.values[i].data(), length);
-    }
+    for (size_t i = 0; i < options.values.size(); ++i)
+      internal::write_text(options.values[i], page_.values[i].name);
     page_.save_limit = nanoseconds(options.save_secs);
     set_limit(internal::TimeKind::kSetup, options.restore_secs);
     set_limit(internal::TimeKind::kSaving, options.save_secs);
@@ -143,9 +139,7 @@ class WatchdogHook::Watched {
     const std::string activity = context.activity();
     if (activity == page_.activity.data()) return;
     page_.save_since = 0;
-    const size_t length = std::min(activity.size(), page_.activity.size() - 1);
-    std::memcpy(page_.activity.data(), activity.data(), length);
-    page_.activity[length] = '\0';
+    internal::write_text(activity, page_.activity);
     if (!activity.empty()) page_.save_since = last_;
   }
 

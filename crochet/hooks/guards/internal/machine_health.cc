@@ -6,21 +6,15 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string_view>
+
+#include "crochet/base/internal/process_facts.h"
 
 namespace crochet::inline v0::internal {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // The number with which a text begins.
 std::optional<uint64_t> number_in(std::string_view text) {
@@ -30,7 +24,9 @@ std::optional<uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-std::optional<uint64_t> number_at(const fs::path& path) { return number_in(text_of(path)); }
+std::optional<uint64_t> number_at(const fs::path& path) {
+  return number_in(read_system_file(path));
+}
 
 // "MemTotal:       16384 kB".
 std::optional<uint64_t> kilobytes_of(const std::string& text, std::string_view key) {
@@ -61,7 +57,7 @@ std::optional<uint64_t> sum_of(const fs::path& parent, std::string_view prefix,
 
 // Version 2 has "0::/group".
 fs::path memory_group(const fs::path& root) {
-  std::istringstream lines(text_of(root / "proc/self/cgroup"));
+  std::istringstream lines(read_system_file(root / "proc/self/cgroup"));
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("0::/") && line.find("..") == std::string::npos)
       return root / "sys/fs/cgroup" / line.substr(4);
@@ -69,7 +65,7 @@ fs::path memory_group(const fs::path& root) {
 }
 
 void read_memory(const fs::path& root, MachineHealth& health) {
-  std::istringstream statm(text_of(root / "proc/self/statm"));
+  std::istringstream statm(read_system_file(root / "proc/self/statm"));
   uint64_t pages = 0;
   if (uint64_t all = 0; statm >> all >> pages)
     health.memory_bytes = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -78,7 +74,7 @@ void read_memory(const fs::path& root, MachineHealth& health) {
     health.limit_bytes = number_at(group / "memory.max");  // "max" is not a number.
   }
   if (health.used_bytes && health.limit_bytes) return;
-  const std::string machine = text_of(root / "proc/meminfo");
+  const std::string machine = read_system_file(root / "proc/meminfo");
   const auto total = kilobytes_of(machine, "MemTotal:");
   const auto free = kilobytes_of(machine, "MemAvailable:");
   if (!total || !free || *free > *total) return;

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
 
 #include "crochet/training/internal/time_view.h"
 
@@ -68,5 +72,18 @@ struct WatchPage {
 };
 
 static_assert(std::atomic<int64_t>::is_always_lock_free);
+
+// The texts of the page, cut where they are too long.
+template <size_t n>
+void write_text(std::string_view text, std::array<char, n>& into) {
+  const size_t length = std::min(text.size(), n - 1);
+  std::memcpy(into.data(), text.data(), length);
+  into[length] = '\0';
+}
+// They end somewhere, whatever the process has written there.
+template <size_t n>
+std::string read_text(const std::array<char, n>& text) {
+  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
+}
 
 }  // namespace crochet::inline v0::internal

@@ -56,13 +56,6 @@ int take_signal() {
   return 0;
 }
 
-template <size_t n>
-void copy(std::string_view text, std::array<char, n>& into) {
-  const size_t length = std::min(text.size(), n - 1);
-  std::memcpy(into.data(), text.data(), length);
-  into[length] = '\0';
-}
-
 // Returns its process id, or -1 with errno.
 int spawn(const std::string& helper, int page) {
   posix_spawn_file_actions_t actions;
@@ -104,7 +97,7 @@ std::unique_ptr<WatchedProcess> WatchedProcess::start(const std::string& helper,
   page->pid = ::getpid();
   page->rank = rank;
   page->action = action;
-  copy(directory, page->directory);
+  write_text(directory, page->directory);
   void* frame = nullptr;
   ::backtrace(&frame, 1);  // Loads what it needs now, and not in the handler.
   page->signal = take_signal();

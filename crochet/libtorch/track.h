@@ -250,6 +250,18 @@ struct TrackAllOptions {
 // call this for the rest.
 CROCHET_EXPORT void track_all(Loop& loop, const TrackAllOptions& options);
 
+// Adds the curves and values "learning_rate" ("learning_rate/<group>" if there are several groups
+// of parameters), and "gradient_norm": the 2-norm of the gradients of all parameters together, as
+// they are when the body returns, hence after they were clipped, and none in a step that has zeroed
+// them with set_to_none. Computed only in steps in which a hook fetches them.
+//
+//   libtorch::add_scalars(loop, adam);
+//
+// `prefix` is for programs with several optimizers: "generator/". Requires: the optimizer outlives
+// the run. Throws: AlreadyExistsError for a name in use.
+CROCHET_EXPORT void add_scalars(Loop& loop, torch::optim::Optimizer& optimizer,
+                                const std::string& prefix = "");
+
 // Announces each write of a LibTorch operator to a tensor on the CPU before it happens, so that
 // parameters and the state of optimizers are saved while a step runs.
 //

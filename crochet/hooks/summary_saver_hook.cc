@@ -13,6 +13,7 @@
 #include "crochet/hooks/internal/from_tensor.h"
 #include "crochet/hooks/internal/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
+#include "crochet/summary/internal/plugin_summaries.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -26,6 +27,14 @@ SummaryValue text_of(const std::string& tag, const Tensor& text) {
     throw InvalidArgumentError(fmt::format(
         "the text summary \"{}\" is a tensor {}, expected strings", tag, describe(text)));
   return {.tag = tag, .text = text};
+}
+
+std::string image_of(const std::string& tag, const Tensor& pixels) {
+  try {
+    return internal::plugins::encode_image(tag, pixels);
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(fmt::format("the image \"{}\": {}", tag, error.what()));
+  }
 }
 
 std::string encoded_summary(const std::string& name, const Tensor& value) {
@@ -90,6 +99,7 @@ void SummarySaverHook::record_leaves(const Graph& graph, const Fetches& fetches,
   if (const Output* const output = fetches.as_output()) {
     const Kind kind = is_in(graph, kHistogramSummariesCollection, *output) ? Kind::kHistogram
                       : is_in(graph, kTextSummariesCollection, *output)    ? Kind::kText
+                      : is_in(graph, kImageSummariesCollection, *output)   ? Kind::kImage
                                                                            : Kind::kNumber;
     leaves_.push_back({key.empty() ? output->operation()->name : key, kind});
   }
@@ -130,6 +140,8 @@ void SummarySaverHook::write(const FetchValues& results, int64_t step) {
       summaries.push_back(histogram_of(tag, value, step));
     } else if (kind == Kind::kText) {
       summaries.push_back(text_of(tag, value));
+    } else if (kind == Kind::kImage) {
+      encoded += image_of(tag, value);
     } else if (value.dtype() == DType::kString) {
       encoded += encoded_summary(tag, value);
     } else {

@@ -53,7 +53,7 @@ class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
   bool is_for_chief() const override { return true; }
 
  private:
-  enum class Kind { kNumber, kHistogram, kText };
+  enum class Kind { kNumber, kHistogram, kText, kImage };
   struct Leaf {
     std::string tag;
     Kind kind;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every option of a Loop has an effect.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
@@ -24,6 +25,7 @@
 #include "crochet/base/error.h"
 #include "crochet/group/group.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/loop/internal/run_settings.h"
 #include "crochet/loop/loop.h"
 #include "tests/support/scheduling.h"
 #include "tests/support/seen_world.h"
@@ -487,6 +489,20 @@ TEST(EveryLoopOptionTest, IsListed) {
 class LoopEffectTest : public testing::TestWithParam<LoopEffect> {};
 
 TEST_P(LoopEffectTest, IsSeen) { expect_effect(GetParam()); }
+
+// The journal has what a run was started with, but for what is of this process.
+TEST_P(LoopEffectTest, IsRecorded) {
+  const std::string& option = GetParam().option;
+  World world;
+  LoopProgram program(world);
+  const auto before = internal::changed_options(program.options);
+  GetParam().set(program);
+  const auto after = internal::changed_options(program.options);
+  const bool is_recorded = std::ranges::any_of(after, [&](const Hyperparameter& each) {
+    return each.name == option && std::ranges::count(before, each) == 0;
+  });
+  EXPECT_EQ(is_recorded, !option.ends_with("files") && !option.ends_with("clock"));
+}
 
 INSTANTIATE_TEST_SUITE_P(EveryLoopOption, LoopEffectTest, testing::ValuesIn(loop_effects()),
                          name_of_effect<LoopProgram>);

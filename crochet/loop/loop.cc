@@ -29,6 +29,10 @@ bool Loop::should_stop() const { return state_->should_stop(); }
 RunReport Loop::finish() { return state_->finish(); }
 
 Tracker& Loop::tracker() { return state_->tracker(); }
+void Loop::add_hyperparameter(Hyperparameter hyperparameter) {
+  state_->add_hyperparameter(std::move(hyperparameter));
+}
+
 void Loop::add_value(std::string name, std::function<Tensor()> compute,
                      std::string_view collection) {
   state_->add_value(std::move(name), std::move(compute), collection);

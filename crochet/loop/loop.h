@@ -16,6 +16,7 @@
 #include "crochet/loop/run_report.h"
 #include "crochet/loop/step.h"
 #include "crochet/session/graph.h"
+#include "crochet/summary/summary_writer.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tracking/tracker.h"
 
@@ -83,6 +84,12 @@ class CROCHET_EXPORT Loop {
   void text(std::string name, Compute compute) {
     add_value(std::move(name), tensor_of(std::move(compute)), kTextSummariesCollection);
   }
+  // The same for an image: a tensor of uint8 [height, width, channels], with 1 (gray), 3 (RGB) or 4
+  // (RGBA) channels. In TensorBoard only.
+  template <typename Compute>
+  void image(std::string name, Compute compute) {
+    add_value(std::move(name), tensor_of(std::move(compute)), kImageSummariesCollection);
+  }
   // The same for a tensor of any shape, for hooks only.
   template <typename Compute>
   void value(std::string name, Compute compute) {
@@ -95,6 +102,23 @@ class CROCHET_EXPORT Loop {
   template <typename Compute>
   void average(std::string name, Compute compute, const AverageOptions& options = {}) {
     add_average(std::move(name), tensor_of(std::move(compute)), options);
+  }
+
+  // Records with what the run was started, so that runs can be compared: in the journal, for
+  // `crochet compare` and `crochet report`, and on TensorBoard's page "HParams", together with the
+  // options that differ from the defaults. A number, a bool or a text. It is not tracked.
+  //
+  //   loop.hyperparameter("learning_rate", 0.1);
+  template <typename T>
+  void hyperparameter(std::string name, const T& value) {
+    if constexpr (std::is_same_v<T, bool>)
+      add_hyperparameter({std::move(name), value});
+    else if constexpr (std::is_integral_v<T>)
+      add_hyperparameter({std::move(name), static_cast<int64_t>(value)});
+    else if constexpr (std::is_floating_point_v<T>)
+      add_hyperparameter({std::move(name), static_cast<double>(value)});
+    else
+      add_hyperparameter({std::move(name), std::string(value)});
   }
 
   void add_hook(HookHandle hook);
@@ -231,6 +255,7 @@ class CROCHET_EXPORT Loop {
   }
 
   Tracker& tracker();
+  void add_hyperparameter(Hyperparameter hyperparameter);
   // `collection` is empty for values that are not summaries.
   void add_value(std::string name, std::function<Tensor()> compute, std::string_view collection);
   void add_average(std::string name, std::function<Tensor()> compute,

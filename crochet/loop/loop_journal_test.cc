@@ -107,6 +107,24 @@ TEST_F(LoopJournalTest, ProgressIsRecordedAtFirstAndTwiceAMinute) {
   EXPECT_EQ(steps, (std::vector<int64_t>{1, 31, 61, 91}));
 }
 
+TEST_F(LoopJournalTest, TheStartHasOptionsAndHyperparameters) {
+  Loop loop(options());
+  loop.hyperparameter("rate", 0.5);
+  loop.hyperparameter("layers", 3);
+  loop.hyperparameter("name", "wide");
+  EXPECT_THROW(loop.hyperparameter("rate", 0.25), AlreadyExistsError);
+  EXPECT_THROW(loop.hyperparameter("", 0.25), InvalidArgumentError);
+  loop.run([] {});
+  EXPECT_THROW(loop.hyperparameter("late", 1), FailedPreconditionError);
+  const JournalEntry start = first("start");
+  EXPECT_EQ(start.numbers.at("hyperparameters/rate"), 0.5);
+  EXPECT_EQ(start.numbers.at("hyperparameters/layers"), 3);
+  EXPECT_EQ(start.texts.at("hyperparameters/name"), "wide");
+  EXPECT_EQ(start.numbers.at("options/checkpoint.every_steps"), 20);
+  EXPECT_EQ(start.texts.at("options/hooks"), "StopAtStepHook");
+  EXPECT_FALSE(start.numbers.contains("options/max_recoveries"));  // The default.
+}
+
 TEST_F(LoopJournalTest, TheStartDescribesTheProcess) {
   run();
   const JournalEntry start = first("start");

@@ -8,6 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/check_number.h"
 #include "crochet/loop/internal/option_checks.h"
+#include "crochet/loop/internal/run_settings.h"
 #include "crochet/loop/internal/training_run.h"
 
 namespace crochet::inline v0 {
@@ -45,7 +46,8 @@ internal::TrainingRun run_of(const MonitoredTrainingSessionOptions& options,
       .ending = {.stop_grace_period_secs = options.stop_grace_period_secs,
                  .continue_finished = true},
       .files = options.files,
-      .clock = options.clock};
+      .clock = options.clock,
+      .options = internal::changed_options(options)};
   if (!run.summaries.every_steps && !run.summaries.every_secs)
     run.summaries.every_steps = kSummarySteps;
   return run;

@@ -93,6 +93,8 @@ inline constexpr std::string_view kSummariesCollection = "summaries";
 inline constexpr std::string_view kHistogramSummariesCollection = "histogram_summaries";
 // Tensors of strings; not in TensorFlow.
 inline constexpr std::string_view kTextSummariesCollection = "text_summaries";
+// Tensors of uint8 [height, width, channels]; not in TensorFlow.
+inline constexpr std::string_view kImageSummariesCollection = "image_summaries";
 
 // State of a session that runs change, but that is not a variable: a table, an iterator, a queue.
 struct OtherState {

@@ -17,6 +17,7 @@
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/internal/event_file_writer.h"
 #include "crochet/summary/internal/json_lines_writer.h"
+#include "crochet/summary/internal/plugin_summaries.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -143,6 +144,30 @@ void SummaryWriter::add_text(std::string_view tag, Tensor strings, int64_t step)
 
 void SummaryWriter::add_text(std::string_view tag, std::string text, int64_t step) {
   add_text(tag, Tensor::scalar(std::move(text)), step);
+}
+
+void SummaryWriter::add_image(std::string_view tag, const Tensor& pixels, int64_t step) {
+  add_values(step, {}, internal::plugins::encode_image(tag, pixels));
+}
+
+void SummaryWriter::add_pr_curve(std::string_view tag, const Tensor& labels,
+                                 const Tensor& predictions, int64_t step, int num_thresholds) {
+  add_values(step, {},
+             internal::plugins::encode_pr_curve(tag, labels, predictions, num_thresholds));
+}
+
+void SummaryWriter::add_layout(std::span<const LayoutCategory> layout) {
+  add_values(0, {}, internal::plugins::encode_layout(layout));
+}
+
+void SummaryWriter::add_hyperparameters(std::span<const Hyperparameter> hyperparameters) {
+  add_values(0, {}, internal::plugins::encode_hyperparameters(hyperparameters, clock_.wall_time()));
+}
+
+void SummaryWriter::add_hyperparameter_end(bool is_success) {
+  const auto status = is_success ? internal::plugins::HyperparameterStatus::kSuccess
+                                 : internal::plugins::HyperparameterStatus::kFailure;
+  add_values(0, {}, internal::plugins::encode_hyperparameter_end(status, clock_.wall_time()));
 }
 
 void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metadata, int64_t step) {

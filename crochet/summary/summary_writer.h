@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "crochet/base/clock.h"
@@ -37,6 +38,25 @@ struct StepScalars {
   int64_t step = 0;
   std::vector<Scalar> in_events = {};
   std::vector<Scalar> in_json_lines = {};
+};
+
+// What a run was started with: a number that was chosen for it, or a name.
+using HyperparameterValue = std::variant<bool, int64_t, double, std::string>;
+struct Hyperparameter {
+  std::string name = {};
+  HyperparameterValue value = {};
+
+  friend bool operator==(const Hyperparameter&, const Hyperparameter&) = default;
+};
+
+// Charts of TensorBoard's page "Custom scalars". Tags are regular expressions.
+struct LayoutChart {
+  std::string title = {};
+  std::vector<std::string> tags = {};
+};
+struct LayoutCategory {
+  std::string title = {};
+  std::vector<LayoutChart> charts = {};
 };
 
 // Writes a run's metrics into a directory, twice: as an events file for
@@ -99,6 +119,20 @@ class CROCHET_EXPORT SummaryWriter {
   // Throws: InvalidArgumentError for a tensor of another type.
   void add_text(std::string_view tag, Tensor strings, int64_t step);
   void add_text(std::string_view tag, std::string text, int64_t step);
+  // Adds an image, in TensorBoard only. Throws: InvalidArgumentError unless the pixels are uint8
+  // [height, width, channels], with 1 (gray), 3 (RGB) or 4 (RGBA) channels.
+  void add_image(std::string_view tag, const Tensor& pixels, int64_t step);
+  // Adds the precision and recall of predictions between 0 and 1, at thresholds from 0 to 1, for
+  // labels that are bools; in TensorBoard only. Throws: InvalidArgumentError for other types or
+  // numbers, and fewer than 2 thresholds.
+  void add_pr_curve(std::string_view tag, const Tensor& labels, const Tensor& predictions,
+                    int64_t step, int num_thresholds = 201);
+  // How TensorBoard's page "Custom scalars" arranges the curves of all runs that it shows.
+  void add_layout(std::span<const LayoutCategory> layout);
+  // With what the run was started, for TensorBoard's page "HParams", which compares runs; and that
+  // it has ended.
+  void add_hyperparameters(std::span<const Hyperparameter> hyperparameters);
+  void add_hyperparameter_end(bool is_success);
   // Adds the engine's measurements of the run that completed `step`: bytes of a RunMetadata
   // (traced_run.h), for TensorBoard, which accepts one per tag: a second one, of a repeated step,
   // is logged and not written.

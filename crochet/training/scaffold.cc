@@ -42,8 +42,8 @@ void fill_summary_op(Fetches& summary_op, const Graph& graph) {
     return;
   }
   Fetches::Map summaries;
-  for (const std::string_view collection :
-       {kSummariesCollection, kHistogramSummariesCollection, kTextSummariesCollection})
+  for (const std::string_view collection : {kSummariesCollection, kHistogramSummariesCollection,
+                                            kTextSummariesCollection, kImageSummariesCollection})
     for (const Output& output : graph.collection(collection))
       summaries.emplace(output.operation()->name, output);
   if (!summaries.empty()) summary_op = std::move(summaries);

@@ -22,7 +22,7 @@ def table(page, title):
 
 
 def names(text):
-    return set(re.findall(r"`([a-z_]+)`", text))
+    return set(re.findall(r"`([a-z_]+(?:/<name>)?)`", text))
 
 
 TIMES = "where-the-time-goes"
@@ -44,7 +44,7 @@ def main():
         event = json.loads(line)
         assert common <= event.keys(), f"{number}: lacks {common - event.keys()}"
         assert event["event"] in fields, f"{number}: {event['event']} is not described"
-        keys = {re.sub("^hooks/.+", "hooks/<name>", key) for key in event}
+        keys = {re.sub("^(hooks|options|hyperparameters)/.+", r"\1/<name>", key) for key in event}
         unknown = keys - common - fields[event["event"]]
         assert not unknown, f"{number}: {event['event']} has {unknown}, which is not described"
         seen.add(event["event"])

@@ -70,6 +70,43 @@ void evaluate(const std::string& job) {
   evaluate_all();
 }
 
+// What TensorBoard's plugins show; check_plugins.py has the same numbers.
+void run_plugins(const std::string& directory) {
+  int64_t count = 0;
+  const auto value_at = [](int64_t i) { return static_cast<uint8_t>(i * 7); };
+  Loop loop({.checkpoint = {.dir = directory, .every_steps = 2},
+             .summaries = {.every_steps = 1, .count_every_steps = 0},
+             .hooks = {StopAtStepHook({.last_step = 2})}});
+  loop.track("count", count);
+  loop.hyperparameter("learning_rate", 0.5);
+  loop.hyperparameter("layers", 3);
+  loop.hyperparameter("nesterov", true);
+  loop.hyperparameter("name", "größe");
+  loop.scalar("value", [&] { return count; });
+  for (const int64_t channels : {1, 3, 4})
+    loop.image(fmt::format("image{}", channels), [&, channels] {
+      Tensor pixels(DType::kUint8, {5, 6, channels});
+      const auto elements = pixels.mutable_flat<uint8_t>();
+      for (size_t i = 0; i < elements.size(); ++i)
+        elements[i] = value_at(static_cast<int64_t>(i) + count);
+      return pixels;
+    });
+  const auto writer = SummaryWriter::for_directory(directory);
+  writer->add_layout(std::vector<LayoutCategory>{
+      {.title = "losses",
+       .charts = {{.title = "value", .tags = {"value", "loss.*"}}, {.title = "other"}}}});
+  loop.run([&] {
+    ++count;
+    Tensor labels(DType::kBool, {100});
+    std::vector<double> predictions;
+    for (size_t i = 0; i < 100; ++i) {
+      labels.mutable_flat<bool>()[i] = i * 37 % 10 < 4;
+      predictions.push_back(static_cast<double>(i * 29 % 101) / 100);
+    }
+    writer->add_pr_curve("eval/digits", labels, Tensor::from(predictions), count, 11);
+  });
+}
+
 }  // namespace
 }  // namespace crochet
 
@@ -80,4 +117,5 @@ int main(int, char** argv) {
   }
   crochet::run_until(argv[1], -1);
   crochet::evaluate(std::string(argv[1]) + "/evaluated");
+  crochet::run_plugins(std::string(argv[1]) + "/plugins");
 }

@@ -48,7 +48,7 @@ struct Majority {
   std::vector<int> ranks = {};
   std::vector<int> others = {};
   size_t first_difference = std::string::npos;  // Which value.
-  bool is_sure = false;         // More than half of the ranks.
+  bool is_sure = false;                         // More than half of the ranks.
 };
 
 constexpr size_t kCrcBytes = sizeof(uint32_t);

@@ -11,6 +11,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/control_hook.h"
 #include "crochet/hooks/internal/deadline_hook.h"
+#include "crochet/hooks/internal/hyperparameters_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
 #include "crochet/hooks/metric_source.h"
@@ -51,6 +52,11 @@ void add_summary_hooks(const TrainingRun& run, const std::shared_ptr<Scaffold>& 
                        HookList& hooks) {
   const auto writer = summary_writer(run);
   if (!writer) return;
+  if (!run.hyperparameters.empty()) {
+    std::vector<Hyperparameter> all = run.hyperparameters;
+    for (const Hyperparameter& option : run.options) all.push_back(option);
+    hooks.emplace_back(std::make_shared<HyperparametersHook>(std::move(all), writer));
+  }
   const SummaryOptions& options = run.summaries;
   const auto [count_steps, count_secs] =
       interval_of({options.count_every_steps, options.count_every_secs}, kCurvesSecs);

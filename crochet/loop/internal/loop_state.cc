@@ -22,6 +22,7 @@
 #include "crochet/loop/internal/restore_advice.h"
 #include "crochet/loop/internal/restoring.h"
 #include "crochet/loop/internal/run_restore.h"
+#include "crochet/loop/internal/run_settings.h"
 #include "crochet/loop/internal/training_run.h"
 #include "crochet/loop/loop.h"
 #include "crochet/outputs/internal/outputs_hook.h"
@@ -204,9 +205,20 @@ TrainingRun LoopState::training_run() {
           .ending = options_.ending,
           .files = options_.files,
           .clock = options_.clock,
+          .options = changed_options(options_),
+          .hyperparameters = hyperparameters_,
           .early = restored_.get(),
           .steps_per_run = 1,
           .saves_on_error = true};
+}
+
+void LoopState::add_hyperparameter(Hyperparameter hyperparameter) {
+  check_not_run("hyperparameter");
+  if (hyperparameter.name.empty()) throw InvalidArgumentError("Loop: a hyperparameter has no name");
+  if (std::ranges::count(hyperparameters_, hyperparameter.name, &Hyperparameter::name) > 0)
+    throw AlreadyExistsError(
+        fmt::format("Loop: \"{}\" is the name of two hyperparameters", hyperparameter.name));
+  hyperparameters_.push_back(std::move(hyperparameter));
 }
 
 void LoopState::check_not_run(const char* what) const {

@@ -46,6 +46,7 @@ class LoopState {
   Tracker& tracker();
   // `collection` is empty for values that are not summaries.
   void add_value(std::string name, std::function<Tensor()> compute, std::string_view collection);
+  void add_hyperparameter(Hyperparameter hyperparameter);
   void add_average(std::string name, std::function<Tensor()> compute,
                    const AverageOptions& options);
   void add_hook(HookHandle hook);
@@ -103,6 +104,7 @@ class LoopState {
   };
   std::vector<Value> values_;
   std::map<std::string, std::shared_ptr<Average>> averages_;  // By name.
+  std::vector<Hyperparameter> hyperparameters_;
   Step step_;
   int64_t skipped_steps_ = 0;
   // The body: both parts, or only the second one. Those of step() last as long as its call.

@@ -3,6 +3,8 @@
 #include "crochet/loop/internal/run_journal.h"
 
 #include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,7 +20,15 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-JournalEvent start_event(int num_ranks) {
+void add_settings(const char* group, const std::vector<Hyperparameter>& settings,
+                  JournalEvent& event) {
+  for (const auto& [name, value] : settings) {
+    const std::string key = fmt::format("{}/{}", group, name);
+    std::visit([&](const auto& each) { event.with(key, each); }, value);
+  }
+}
+
+JournalEvent start_event(const RunJournal::Settings& settings) {
   const ProcessFacts facts = facts_of_this_process();
   JournalEvent event("start");
   event.with("command", own_command_line())
@@ -28,21 +38,23 @@ JournalEvent start_event(int num_ranks) {
       .with("process_start", facts.started)
       .with("crochet", CROCHET_VERSION)
       .with("compiler", __VERSION__)
-      .with("ranks", num_ranks);
+      .with("ranks", settings.num_ranks);
   if (const auto used = libraries(); !used.empty()) event.with("libraries", used);
   if (facts.oom_kills)
     event.with("memory_group", facts.memory_group).with("oom_kills", *facts.oom_kills);
+  add_settings("options", settings.options, event);
+  add_settings("hyperparameters", settings.hyperparameters, event);
   return event;
 }
 
 }  // namespace
 
-RunJournal::RunJournal(const std::string& directory, int num_ranks, const TimeLedger& times,
+RunJournal::RunJournal(const std::string& directory, Settings settings, const TimeLedger& times,
                        FileSystem& files, Clock& clock)
     : directory_(directory),
       times_(times),
       clock_(clock),
-      num_ranks_(num_ranks),
+      settings_(std::move(settings)),
       journal_(Journal::begin(directory, files, clock)) {}
 
 RunJournal::~RunJournal() { end_failed({}); }
@@ -59,7 +71,7 @@ void RunJournal::end_failed(const std::optional<int64_t>& step) {
 void RunJournal::begin_session() {
   begin_ = clock_.now();
   const int number = num_sessions_++;
-  if (number == 0) return journal_->open([this] { return start_event(num_ranks_); });
+  if (number == 0) return journal_->open([this] { return start_event(settings_); });
   journal_->record_durably([this, number] {
     JournalEvent event("recovery", times_.lost_step());
     event.with("number", number);

@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "crochet/base/clock.h"
 #include "crochet/io/file_system.h"
 #include "crochet/journal/internal/journal.h"
 #include "crochet/loop/run_report.h"
+#include "crochet/summary/summary_writer.h"
 #include "crochet/training/internal/time_ledger.h"
 #include "crochet/training/session_creator.h"
 
@@ -21,8 +23,15 @@ namespace crochet::inline v0::internal {
 // record. Of the chief.
 class RunJournal {
  public:
+  struct Settings {
+    int num_ranks = 1;
+    // Those that differ from the defaults, by their paths.
+    std::vector<Hyperparameter> options = {};
+    std::vector<Hyperparameter> hyperparameters = {};
+  };
+
   // Requires: `times`, `files` and `clock` outlive this.
-  RunJournal(const std::string& directory, int num_ranks, const TimeLedger& times,
+  RunJournal(const std::string& directory, Settings settings, const TimeLedger& times,
              FileSystem& files, Clock& clock);
   // A life that was not ended has failed.
   ~RunJournal();
@@ -47,7 +56,7 @@ class RunJournal {
   const std::string directory_;
   const TimeLedger& times_;  // Not owned.
   Clock& clock_;             // The same.
-  const int num_ranks_;
+  const Settings settings_;
   const std::shared_ptr<Journal> journal_;
   Clock::TimePoint begin_;  // Of the last session.
   int num_sessions_ = 0;

@@ -156,7 +156,11 @@ std::unique_ptr<SessionCreator> make_creator(const TrainingRun& run,
 std::shared_ptr<internal::RunJournal> make_journal(const TrainingRun& run) {
   if (run.checkpoint.dir.empty() || !run.is_chief || !run.agreement->is_chief()) return nullptr;
   return std::make_shared<internal::RunJournal>(
-      run.checkpoint.dir, run.agreement->group() ? run.agreement->group()->size() : 1,
+      run.checkpoint.dir,
+      internal::RunJournal::Settings{
+          .num_ranks = run.agreement->group() ? run.agreement->group()->size() : 1,
+          .options = run.options,
+          .hyperparameters = run.hyperparameters},
       internal::TimeLedger::of(run.graph), FileSystem::or_posix(run.files),
       Clock::or_real(run.clock));
 }

@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "crochet/loop/internal/run_restore.h"
 #include "crochet/loop/loop_options.h"
 #include "crochet/loop/run_report.h"
 #include "crochet/ranks/internal/run_agreement.h"
+#include "crochet/summary/summary_writer.h"
 #include "crochet/training/monitored_session.h"
 #include "crochet/training/scaffold.h"
 
@@ -42,6 +44,9 @@ struct TrainingRun {
   EndOptions ending = {};
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
+  // Those that differ from the defaults; for the journal.
+  std::vector<Hyperparameter> options = {};
+  std::vector<Hyperparameter> hyperparameters = {};
 
   // Unless null, the chief continues from it: only state that was not restored then, the step and
   // the state of hooks, is read from the checkpoint.

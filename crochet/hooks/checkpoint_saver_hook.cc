@@ -17,6 +17,35 @@
 
 namespace crochet::inline v0 {
 
+namespace {
+
+bool is_chosen_by_cost(const CheckpointSaverHookOptions& options) {
+  return options.budget_percent || options.mean_secs_between_failures;
+}
+
+bool is_by_time(const CheckpointSaverHookOptions& options) {
+  return options.save_secs || is_chosen_by_cost(options);
+}
+
+SecondOrStepTimerOptions timer_options(const CheckpointSaverHookOptions& options) {
+  internal::check_interval_rule({.budget_percent = options.budget_percent,
+                                 .mean_secs_between_failures = options.mean_secs_between_failures},
+                                "CheckpointSaverHook: ");
+  const bool is_chosen = is_chosen_by_cost(options);
+  if (is_chosen && (options.save_steps || options.save_secs))
+    throw InvalidArgumentError(
+        "CheckpointSaverHook: budget_percent or mean_secs_between_failures chooses the interval: "
+        "expected neither save_steps nor save_secs");
+  return {.every_steps = options.save_steps,
+          .every_secs = is_chosen ? internal::SaveInterval::kFirstSecs : options.save_secs,
+          .clock = options.clock,
+          .owner = "CheckpointSaverHook",
+          .steps_option = "save_steps",
+          .secs_option = "save_secs"};
+}
+
+}  // namespace
+
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : CheckpointSaverHook(std::move(options), Writing::kWaits) {}
 
@@ -24,12 +53,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHook&&) noexcept = defau
 CheckpointSaverHook::~CheckpointSaverHook() = default;
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Writing writing)
-    : timer_({.every_steps = options.save_steps,
-              .every_secs = options.save_secs,
-              .clock = options.clock,
-              .owner = "CheckpointSaverHook",
-              .steps_option = "save_steps",
-              .secs_option = "save_secs"}),
+    : timer_(timer_options(options)),
       steps_per_run_(options.steps_per_run),
       metrics_(std::make_unique<internal::CheckpointMetrics>(options.saving.metrics)),
       saves_(std::make_unique<internal::RunSaves>(std::move(options),
@@ -83,9 +107,10 @@ std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext&
   if (saves_->deliver_finished(context.session()))
     context.request_stop("a checkpoint listener requested a stop");
   saves_->throw_error_if_to_stop();
+  if (const auto secs = saves_->take_interval()) timer_.set_every_secs(*secs);
   context.request_global_step();
   if (!metrics_->has_value() ||
-      (!options().save_secs && !timer_.should_trigger_for_step(next_step_)))
+      (!is_by_time(options()) && !timer_.should_trigger_for_step(next_step_)))
     return {};
   return SessionRunArgs{.fetches = metrics_->request()};
 }
@@ -121,7 +146,7 @@ void CheckpointSaverHook::save_if_due(SessionRunContext& context) {
   const int64_t step = read_global_step(session);
   const bool is_due = timer_.should_trigger_for_step(step);
   // An interval of steps keeps its rhythm; one of seconds starts again.
-  if (is_due || (request && options().save_secs)) timer_.update_last_triggered_step(step);
+  if (is_due || (request && is_by_time(options()))) timer_.update_last_triggered_step(step);
   if (!is_due && (!request || saves_->is_saved(step))) return;
   if (request) log_info(fmt::format("saving step {} as requested: {}", step, *request));
   record_metric(session, step);

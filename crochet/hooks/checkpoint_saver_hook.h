@@ -75,12 +75,15 @@ class RunSaves;
 class RunAgreement;
 }  // namespace internal
 
-// Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
-// saver is the graph's (see register_saver()), or else one with default options.
+// Exactly one of the intervals, or what chooses it, and at most one of saver and scaffold is set;
+// with neither, the saver is the graph's (see register_saver()), or else one with default options.
 struct CheckpointSaverHookOptions {
   std::string checkpoint_dir = {};
   std::optional<int64_t> save_steps = {};
   std::optional<double> save_secs = {};
+  // See CheckpointOptions.
+  std::optional<double> budget_percent = {};
+  std::optional<double> mean_secs_between_failures = {};
   std::shared_ptr<Saver> saver = {};
   CheckpointBasename checkpoint_basename = "model.ckpt";
   // Its saver is used; it is looked up at each save.

@@ -41,6 +41,8 @@ class CROCHET_EXPORT SecondOrStepTimer {
   // Records a trigger. Returns the time and steps since the last one; unset the first time.
   std::optional<Elapsed> update_last_triggered_step(int64_t step);
   std::optional<int64_t> last_triggered_step() const { return last_step_; }
+  // Changes an interval of seconds, from the last trigger on. Requires: it is one, and above 0.
+  void set_every_secs(double secs) { interval_ = from_seconds(secs); }
   // Forgets the last trigger.
   void reset() { last_step_.reset(); }
 

@@ -146,6 +146,13 @@ void save_every_step(LoopProgram& program) {
   program.options.checkpoint.saver.max_to_keep = 1;
 }
 
+// Every 600 s by default.
+void save_by_time(LoopProgram& program) {
+  program.options.checkpoint.every_steps.reset();
+  program.seconds_per_step = 30;
+  program.times_are_seen = false;
+}
+
 void save_nothing(LoopProgram& program) {
   program.options.checkpoint.every_steps = 0;
   program.seconds_per_step = 1;
@@ -226,6 +233,11 @@ const std::vector<LoopEffect>& loop_effects() {
          p.seconds_per_step = 1;
          p.times_are_seen = false;
        }},
+      {"checkpoint.budget_percent", [](LoopProgram& p) { p.options.checkpoint.budget_percent = 1; },
+       save_by_time},
+      {"checkpoint.mean_secs_between_failures",
+       [](LoopProgram& p) { p.options.checkpoint.mean_secs_between_failures = 3600; },
+       save_by_time},
       {"checkpoint.listeners",
        [](LoopProgram& p) {
          p.options.checkpoint.listeners = {std::make_shared<BeginsListener>(p.world.events)};
@@ -461,8 +473,9 @@ TEST(EveryLoopOptionTest, IsListed) {
   const std::map<std::string, std::vector<std::string>> structs = {
       {"", FIELDS_OF(LoopOptions(), checkpoint, restore, summaries, ranks, hooks, max_recoveries,
                      ending, debug, files, clock)},
-      {"checkpoint.", FIELDS_OF(CheckpointOptions(), dir, basename, every_steps, every_secs,
-                                listeners, copy_threads, saving, saver)},
+      {"checkpoint.",
+       FIELDS_OF(CheckpointOptions(), dir, basename, every_steps, every_secs, budget_percent,
+                 mean_secs_between_failures, listeners, copy_threads, saving, saver)},
       {"checkpoint.saving.",
        FIELDS_OF(SavingOptions(), metrics, overlap, on_error, deadline_secs, lock_directory)},
       {"checkpoint.saver.",

@@ -211,6 +211,11 @@ const std::vector<TrainEffect>& train_effects() {
 
 using HookOptions = CheckpointSaverHookOptions;
 
+void save_by_cost(TrainProgram& program) {
+  save_by_hook(program);
+  program.hook.save_steps.reset();
+}
+
 const std::vector<TrainEffect>& hook_effects() {
   static const std::vector<TrainEffect> all = {
       {"checkpoint_dir", hook_setting(&HookOptions::checkpoint_dir, "second"), save_by_hook},
@@ -220,6 +225,9 @@ const std::vector<TrainEffect>& hook_effects() {
          save_by_hook(p);
          p.hook.save_steps.reset();
        }},
+      {"budget_percent", hook_setting(&HookOptions::budget_percent, 1), save_by_cost},
+      {"mean_secs_between_failures", hook_setting(&HookOptions::mean_secs_between_failures, 100),
+       save_by_cost},
       {"saver", [](TrainProgram& p) { p.hook.saver = saver_of(p.world, 1); }, save_by_hook},
       {"checkpoint_basename", hook_setting(&HookOptions::checkpoint_basename, "m"), save_by_hook},
       {"scaffold",
@@ -269,9 +277,10 @@ TEST(EveryTrainOptionTest, IsListed) {
 
 TEST(EveryCheckpointSaverHookOptionTest, IsListed) {
   EXPECT_THAT(options_of(hook_effects()),
-              UnorderedElementsAreArray(FIELDS_OF(
-                  HookOptions(), checkpoint_dir, save_steps, save_secs, saver, checkpoint_basename,
-                  scaffold, listeners, saving, steps_per_run, summary_writer, clock)));
+              UnorderedElementsAreArray(
+                  FIELDS_OF(HookOptions(), checkpoint_dir, save_steps, save_secs, budget_percent,
+                            mean_secs_between_failures, saver, checkpoint_basename, scaffold,
+                            listeners, saving, steps_per_run, summary_writer, clock)));
 }
 
 class TrainEffectTest : public testing::TestWithParam<TrainEffect> {};

@@ -30,6 +30,16 @@ struct CheckpointOptions {
   CheckpointBasename basename = "model.ckpt";
   std::optional<int64_t> every_steps = {};
   std::optional<double> every_secs = {};  // Default: 600.
+  // Instead of an interval: it is chosen, and changed during the run, so that saves cost
+  // training that part of its time: while it waits for them, and by how much its steps are slower
+  // meanwhile. Between a second, or the time that a save takes, and an hour. The log says what was
+  // chosen and why.
+  std::optional<double> budget_percent = {};
+  // The time between two failures of the run, in seconds: then the interval is the one with which
+  // the least time is lost to saves and to steps that are made again, sqrt(2 * cost of a save *
+  // mean_secs_between_failures). Default with a budget: what the run's journal says of two failures
+  // or more.
+  std::optional<double> mean_secs_between_failures = {};
   // Called around each save.
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
   // How many threads copy the tracked state for a save, including the training thread; 0: one per

@@ -62,6 +62,7 @@ void RunSaves::begin(Graph& graph) {
   writer_ =
       SummaryWriter::for_directory(options_.checkpoint_dir, files, Clock::or_real(options_.clock));
   reports_.record_in(Journal::find(options_.checkpoint_dir, files));
+  if (interval_.is_set()) interval_.learn(failures_of(files, options_.checkpoint_dir));
   reports_.write_to(options_.summary_writer ? options_.summary_writer : writer_);
   locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
 }
@@ -150,10 +151,24 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
   return deliver_finished(session);
 }
 
+void RunSaves::record_ended(const SaveTicket& ticket) {
+  const RunTimes now = times().times();
+  const double blocked_secs = reports_.record_ended(ticket, now);
+  if (!ticket.error())
+    interval_.record(blocked_secs, ticket.seconds(SaveStage::kPublished).value_or(0), now.slowed);
+}
+
+std::optional<double> RunSaves::take_interval() {
+  const auto change = interval_.take_change();
+  if (!change) return std::nullopt;
+  log_info(change->text);
+  return change->secs;
+}
+
 bool RunSaves::deliver(Session& session) {
   bool stop = false;
   for (const SaveTicket& ticket : background_->take_finished()) {
-    reports_.record_ended(ticket, times().times());
+    record_ended(ticket);
     last_error_ = ticket.error();
     if (last_error_) {
       // Thrown even if a later save succeeds.
@@ -204,8 +219,7 @@ void RunSaves::release() {
     } catch (const Error& error) {  // Time is up, or the child of a fork unwinds its parent's run.
       log_error(error.what());
     }
-    for (const SaveTicket& ticket : background_->take_finished())
-      reports_.record_ended(ticket, times().times());
+    for (const SaveTicket& ticket : background_->take_finished()) record_ended(ticket);
     background_.reset();
   }
   if (locks_) log_debug(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics())));

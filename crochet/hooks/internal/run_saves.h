@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/save_deadline.h"
+#include "crochet/hooks/internal/save_interval.h"
 #include "crochet/hooks/internal/save_reports.h"
 #include "crochet/hooks/internal/save_reserve.h"
 #include "crochet/training/internal/time_ledger.h"
@@ -25,7 +26,9 @@ class RunSaves {
   RunSaves(CheckpointSaverHookOptions options, bool in_background)
       : options_(std::move(options)),
         in_background_(in_background),
-        deadline_(options_.saving.deadline_secs) {}
+        deadline_(options_.saving.deadline_secs),
+        interval_({.budget_percent = options_.budget_percent,
+                   .mean_secs_between_failures = options_.mean_secs_between_failures}) {}
 
   const CheckpointSaverHookOptions& options() const { return options_; }
   const SaveStatistics& statistics() const { return reports_.statistics(); }
@@ -58,6 +61,9 @@ class RunSaves {
     if (untold_error_) throw_untold_error();
   }
 
+  // The interval of saves from now on, in seconds, if what they cost has changed it.
+  std::optional<double> take_interval();
+
   // Why the loop has to stop now, for its last save to end in time; unset if it may make a run.
   // `saves_now`: the step just made is saved as well.
   std::optional<std::string> reason_to_stop(const StopBefore& stop, bool saves_now);
@@ -79,6 +85,7 @@ class RunSaves {
   BackgroundSaver& background();
   TimeLedger& times() const { return TimeLedger::of(*graph_); }
   bool is_saving() const { return background_ && last_saved_step_ && background_->busy(); }
+  void record_ended(const SaveTicket& ticket);
   bool deliver(Session& session);
   [[noreturn]] void throw_untold_error();
   void finish_running(Session& session, bool is_rejected);
@@ -94,6 +101,7 @@ class RunSaves {
   SaveDeadline deadline_;
   SaveReports reports_;
   SaveReserve reserve_;
+  SaveInterval interval_;
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<void> locks_;  // Held for as long as something is written.
   bool nothing_logged_ = false;

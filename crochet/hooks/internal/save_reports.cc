@@ -51,12 +51,15 @@ void SaveReports::record_skipped(int64_t step) {
   write(step, {});
 }
 
-void SaveReports::record_ended(const SaveTicket& ticket, const RunTimes& times) {
+double SaveReports::record_ended(const SaveTicket& ticket, const RunTimes& times) {
   statistics_.add(ticket);
   const double blocked_secs = blocked_secs_[ticket.step()];
   blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
   if (journal_) journal_->record([&] { return end_event(ticket, blocked_secs); });
-  if (ticket.error()) return write(ticket.step(), {});
+  if (ticket.error()) {
+    write(ticket.step(), {});
+    return blocked_secs;
+  }
   const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
   write(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
                         {"checkpoint/blocked_seconds", blocked_secs},
@@ -65,6 +68,7 @@ void SaveReports::record_ended(const SaveTicket& ticket, const RunTimes& times) 
                         {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
                         {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())},
                         {"checkpoint/shared_bytes", static_cast<double>(ticket.shared_bytes())}});
+  return blocked_secs;
 }
 
 void SaveReports::write(int64_t step, std::vector<Scalar> figures) {

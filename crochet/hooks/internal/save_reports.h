@@ -30,8 +30,8 @@ class SaveReports {
   void record_blocked(int64_t step, Clock::Duration duration);
   // A save was not made, or has ended.
   void record_skipped(int64_t step);
-  // `times`: of the run until then.
-  void record_ended(const SaveTicket& ticket, const RunTimes& times);
+  // `times`: of the run until then. Returns the time for which training waited for it.
+  double record_ended(const SaveTicket& ticket, const RunTimes& times);
 
  private:
   // Adds the counts to the figures of a save.

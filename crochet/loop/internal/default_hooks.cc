@@ -87,14 +87,18 @@ std::shared_ptr<CheckpointSaverHook> make_saver(
     const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold, bool is_rehearsal,
     const std::shared_ptr<CheckpointSaverListener>& control) {
   const CheckpointOptions& options = run.checkpoint;
+  const bool is_chosen = options.budget_percent || options.mean_secs_between_failures;
   const auto [steps, secs] =
-      interval_of({options.every_steps, options.every_secs}, kCheckpointSecs);
-  if (options.dir.empty() || (!secs && !steps)) return nullptr;
+      is_chosen ? Interval{}
+                : interval_of({options.every_steps, options.every_secs}, kCheckpointSecs);
+  if (options.dir.empty() || (!secs && !steps && !is_chosen)) return nullptr;
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = options.listeners;
   if (control) listeners.push_back(control);
   return new_saver({.checkpoint_dir = options.dir,
                     .save_steps = steps,
                     .save_secs = secs,
+                    .budget_percent = options.budget_percent,
+                    .mean_secs_between_failures = options.mean_secs_between_failures,
                     .checkpoint_basename = options.basename,
                     .scaffold = scaffold,
                     .listeners = std::move(listeners),

@@ -9,6 +9,7 @@
 
 #include "crochet/base/internal/check_number.h"
 #include "crochet/checkpoint/saver/internal/stored_names.h"
+#include "crochet/hooks/internal/save_interval.h"
 #include "crochet/hooks/internal/utc_text.h"
 
 namespace crochet::inline v0::internal {
@@ -129,6 +130,22 @@ void check_options(const RankOptions& options, const std::string& path) {
   check_above(path + ".timeout_secs", options.timeout_secs, 0);
 }
 
+namespace {
+
+void check_budget(const CheckpointOptions& checkpoint) {
+  check_interval_rule({.budget_percent = checkpoint.budget_percent,
+                       .mean_secs_between_failures = checkpoint.mean_secs_between_failures},
+                      "checkpoint.");
+  const bool is_set = checkpoint.budget_percent || checkpoint.mean_secs_between_failures;
+  if (is_set && (checkpoint.every_steps || checkpoint.every_secs))
+    throw InvalidArgumentError(fmt::format(
+        "checkpoint.{} chooses the interval: expected neither checkpoint.every_steps nor "
+        "checkpoint.every_secs",
+        checkpoint.budget_percent ? "budget_percent" : "mean_secs_between_failures"));
+}
+
+}  // namespace
+
 void check_options(const LoopOptions& options) {
   check_at("LoopOptions", [&] {
     const CheckpointOptions& checkpoint = options.checkpoint;
@@ -139,6 +156,7 @@ void check_options(const LoopOptions& options) {
           "debug.rehearsal_steps: not with a group: `crochet rehearse` rehearses one");
     check_interval("checkpoint.every_steps", checkpoint.every_steps, "checkpoint.every_secs",
                    checkpoint.every_secs);
+    check_budget(checkpoint);
     check_interval("summaries.every_steps", summaries.every_steps, "summaries.every_secs",
                    summaries.every_secs);
     check_interval("summaries.count_every_steps", summaries.count_every_steps,

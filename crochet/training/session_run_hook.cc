@@ -39,6 +39,13 @@ void SessionRunContext::go_back_to(int64_t step, const std::string& reason) {
   throw internal::GoBackError(reason, step);
 }
 
+std::function<void()> SessionRunContext::repeatable_run() const {
+  if (owner_) return owner_->repeatable_run();
+  return [&session = session_, args = original_args_] {
+    session.run(args.fetches, args.feeds, args.options.value_or(RunOptions()));
+  };
+}
+
 int64_t SessionRunContext::global_step() const {
   if (!global_step_)
     throw FailedPreconditionError(

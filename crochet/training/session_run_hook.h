@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,6 +102,10 @@ class CROCHET_EXPORT SessionRunContext {
 
   // Where the time of the run has gone so far. Empty in a context of the program's own.
   RunTimes times() const;
+
+  // In after_run: makes the engine's run again when it is called, with the same requests and feeds,
+  // and drops the values. Calls no hooks. Requires: the session exists.
+  std::function<void()> repeatable_run() const;
 
   // Ends the loop after this run. The first request is kept, with the hook that made it.
   void request_stop(std::string reason, int signal = 0);

@@ -39,7 +39,7 @@ set(table
     "ranks                      | checkpoint session tensor io group base | what the ranks of a run agree on: `RunAgreement`, alone or of a group; the parts that they save together"
     "training                    | ranks checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
     "hooks                      | training ranks summary checkpoint session tensor control journal io group base | the hooks, a header each or with those that they serve"
-    "hooks/guards               | hooks training ranks summary checkpoint session tensor io group base | hooks that end a bad night well, each on request: `PreemptionHook`, `SpikeGuardHook`, `WatchdogHook`, `HealthHook`, `ReplicaCheckHook`, `WeightAveraging`"
+    "hooks/guards               | hooks training ranks summary checkpoint session tensor io group base | hooks that end a bad night well, each on request: `PreemptionHook`, `SpikeGuardHook`, `WatchdogHook`, `HealthHook`, `ReplayCheckHook`, `ReplicaCheckHook`, `WeightAveraging`"
     "hooks/guards/cloud         | hooks/guards hooks training ranks session tensor io group base | a component: notices of clouds that take a machine back, by HTTP"
     "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
     "engines/tensorflow         | training ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"

@@ -28,6 +28,7 @@
 #include "crochet/outputs/internal/outputs_hook.h"
 #include "crochet/ranks/internal/rank_shards.h"
 #include "crochet/ranks/internal/run_agreement.h"
+#include "crochet/session/internal/after_restore.h"
 #include "crochet/session/internal/held_generators.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/tracking/internal/restore_purpose.h"
@@ -177,6 +178,11 @@ void LoopState::set_up() {
   });
   graph_.set_copy_threads(options_.checkpoint.copy_threads);
   graph_.set_checks_snapshots(options_.debug.check_torn_snapshots);
+  // What steps that are made again request was requested the first time.
+  graph_.attach(std::make_shared<AfterRestore>(AfterRestore{[this] {
+    step_.save_.reset();
+    step_.stop_.reset();
+  }}));
 }
 
 LoopState::~LoopState() {
@@ -440,7 +446,7 @@ void LoopState::rehearse(Session& session, const Operation& train) {
   internal::rehearse(session, FileSystem::or_posix(options_.files),
                      {.prefix = join_path(options_.checkpoint.dir, "rehearsal"),
                       .num_steps = options_.debug.rehearsal_steps,
-                      .when_restored = [this] { start_restored_outputs(graph_); },
+                      .when_restored = [this] { call_after_restore(graph_); },
                       .make_step = make_step});
   step_.stop_.reset();
   skipped_steps_ = 0;

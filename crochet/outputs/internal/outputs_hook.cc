@@ -16,6 +16,7 @@
 #include "crochet/io/internal/untrusted_file.h"
 #include "crochet/outputs/internal/run_output.h"
 #include "crochet/ranks/internal/run_agreement.h"
+#include "crochet/session/internal/after_restore.h"
 #include "crochet/session/internal/rank_layout.h"
 
 namespace crochet::inline v0::internal {
@@ -138,6 +139,9 @@ class OutputsHook final : public SessionRunHook {
 }  // namespace
 
 void add_output(Graph& graph, std::shared_ptr<RunOutput> output) {
+  if (outputs_of(graph).empty())
+    graph.attach(
+        std::make_shared<AfterRestore>(AfterRestore{[&graph] { start_restored_outputs(graph); }}));
   graph.attach(std::make_shared<TrackedOutput>(TrackedOutput{std::move(output)}));
 }
 

@@ -250,6 +250,15 @@ const char* HookedSession::reason_not_to_save(bool stop_is_pending) const {
   return std::ranges::any_of(rest, is_before_savers) ? "a hook has not accepted it" : nullptr;
 }
 
+std::function<void()> HookedSession::repeatable_run() const {
+  return [&session = session_, outputs = outputs_,
+          feeds = is_merged_ ? merged_feeds_ : original_.feeds,
+          options = is_merged_ ? merged_options_ : *original_.options] {
+    std::vector<Tensor> values(outputs.size());
+    session.run_into(outputs, feeds, values, options, nullptr);
+  };
+}
+
 std::string HookedSession::activity() const {
   std::vector<std::string> activities;
   for (const HookHandle& hook : hooks_)

@@ -45,6 +45,8 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // error may be.
   const char* reason_not_to_save(bool stop_is_pending) const;
   RunTimes times() const { return times_.times(); }
+  // See SessionRunContext. Of the last run.
+  std::function<void()> repeatable_run() const;
   // The smallest step at which a hook will stop the run.
   std::optional<int64_t> last_step() const;
 

@@ -21,6 +21,12 @@ ProgramValues::ProgramValues(Session& session, Includes includes) : includes_(st
         names_.push_back(std::move(name));
     if (names_.size() > num_before) objects_.emplace_back(saveable.name, saveable.object);
   }
+  num_named_ = objects_.size();
+}
+
+void ProgramValues::add_hooks(const Graph& graph) {
+  for (const RegisteredSaveable& saveable : graph.saveables())
+    if (saveable.optional) objects_.emplace_back(saveable.name, saveable.object);
 }
 
 ProgramValues::Copy ProgramValues::read(Session& session) const {
@@ -29,6 +35,11 @@ ProgramValues::Copy ProgramValues::read(Session& session) const {
   for (const NamedTensor& each : snapshot.tensors()) copy.variables.push_back(each.tensor);
   for (const auto& [name, object] : objects_) copy.objects.push_back(object->save());
   return copy;
+}
+
+void ProgramValues::take_named(const Copy& from, Copy& to) const {
+  to.variables = from.variables;
+  for (size_t i = 0; i < num_named_; ++i) to.objects[i] = from.objects[i];
 }
 
 void ProgramValues::write(Session& session, const Copy& copy) const {
@@ -45,7 +56,10 @@ void ProgramValues::write(Session& session, const Copy& copy) const {
   }
   // Also without variables: it waits until no snapshot copies what is going to change.
   session.assign(assignments);
-  for (size_t i = 0; i < copy.objects.size(); ++i) objects_[i].second->restore(copy.objects[i]);
+  for (size_t i = 0; i < copy.objects.size(); ++i) {
+    Saveable& object = *objects_[i].second;
+    if (object.save() != copy.objects[i]) object.restore(copy.objects[i]);
+  }
 }
 
 }  // namespace crochet::inline v0::internal

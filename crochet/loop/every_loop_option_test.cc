@@ -147,7 +147,7 @@ void save_every_step(LoopProgram& program) {
 }
 
 // Every 600 s by default.
-void save_by_time(LoopProgram& program) {
+void save_rarely(LoopProgram& program) {
   program.options.checkpoint.every_steps.reset();
   program.seconds_per_step = 30;
   program.times_are_seen = false;
@@ -234,10 +234,10 @@ const std::vector<LoopEffect>& loop_effects() {
          p.times_are_seen = false;
        }},
       {"checkpoint.budget_percent", [](LoopProgram& p) { p.options.checkpoint.budget_percent = 1; },
-       save_by_time},
+       save_rarely},
       {"checkpoint.mean_secs_between_failures",
        [](LoopProgram& p) { p.options.checkpoint.mean_secs_between_failures = 3600; },
-       save_by_time},
+       save_rarely},
       {"checkpoint.listeners",
        [](LoopProgram& p) {
          p.options.checkpoint.listeners = {std::make_shared<BeginsListener>(p.world.events)};

@@ -126,7 +126,7 @@ void WeightAveraging::update(Session& session, double part) {
   averages_ = std::move(updated);
 }
 
-void WeightAveraging::call_with_averages(const std::function<void()>& function) {
+void WeightAveraging::replace_values(Session* given, const std::function<void()>& function) {
   if (is_replaced_)
     throw FailedPreconditionError("WeightAveraging: with_averages() was called within itself");
   const auto mark = graph_.lock();
@@ -135,14 +135,15 @@ void WeightAveraging::call_with_averages(const std::function<void()>& function) 
         "WeightAveraging: with_averages() was called before the run, or after its Loop was "
         "destroyed");
   std::unique_ptr<Session> own;
-  if (session_ == nullptr) {
+  if (given == nullptr) given = session_;
+  if (given == nullptr) {
     if (!mark->graph.starts_initialized())
       throw FailedPreconditionError(
-          "WeightAveraging: with_averages() was called after the run, whose session is closed: "
-          "call it in an evaluation");
+          "WeightAveraging: with_averages() was called at the end of the run or after it: call "
+          "with_averages(session, function) in an evaluation, with its session");
     own = mark->graph.new_session();
   }
-  Session& session = own ? *own : *session_;
+  Session& session = own ? *own : *given;
   const internal::ProgramValues::Copy before = values_->read(session);
   internal::ProgramValues::Copy averages = before;
   values_->for_each(averages, [&](const std::string& name, Tensor& value) {

@@ -66,13 +66,13 @@ class CROCHET_EXPORT WeightAveraging final : public internal::PeriodicHook {
   // step, within itself, and after the run of an engine other than the local one.
   template <std::invocable<> Function>
   std::invoke_result_t<Function&> with_averages(Function&& function) {
-    if constexpr (std::is_void_v<std::invoke_result_t<Function&>>) {
-      call_with_averages([&] { function(); });
-    } else {
-      std::optional<std::invoke_result_t<Function&>> result;
-      call_with_averages([&] { result.emplace(function()); });
-      return *std::move(result);
-    }
+    return call_with_averages(nullptr, function);
+  }
+  // The same in the session that a hook or an evaluation was given: also in end() of a hook, for
+  // every engine.
+  template <std::invocable<> Function>
+  std::invoke_result_t<Function&> with_averages(Session& session, Function&& function) {
+    return call_with_averages(&session, function);
   }
 
   // By the names of the values.
@@ -99,7 +99,18 @@ class CROCHET_EXPORT WeightAveraging final : public internal::PeriodicHook {
   // Moves the averages by this part of the way towards the values. What has no average yet, or one
   // of another shape, begins with the value.
   void update(Session& session, double part);
-  void call_with_averages(const std::function<void()>& function);
+  // `session` is null for the run's, or one of its own after the run.
+  void replace_values(Session* session, const std::function<void()>& function);
+  template <typename Function>
+  std::invoke_result_t<Function&> call_with_averages(Session* session, Function& function) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Function&>>) {
+      replace_values(session, [&] { function(); });
+    } else {
+      std::optional<std::invoke_result_t<Function&>> result;
+      replace_values(session, [&] { result.emplace(function()); });
+      return *std::move(result);
+    }
+  }
 
   const WeightAveragingOptions options_;
   std::weak_ptr<GraphMark> graph_;

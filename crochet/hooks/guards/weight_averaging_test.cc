@@ -157,13 +157,26 @@ TEST_F(WeightAveragingTest, OfAnEngineWhoseSessionIsClosedIsRefusedAfterTheRun) 
   scaffold->init_op =
       Output(graph.initializer("init", {weight, graph.variable_named("global_step")}));
   make({.values = {"weight"}});
+  class EndHook final : public SessionRunHook {
+   public:
+    explicit EndHook(WeightAveraging& averaging) : averaging_(averaging) {}
+    void end(Session& session) override {
+      EXPECT_EQ(averaging_.with_averages(
+                    session, [&] { return session.read_variable("weight").scalar<double>(); }),
+                1);
+    }
+
+   private:
+    WeightAveraging& averaging_;
+  };
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(
                                graph, ChiefSessionCreatorOptions{.scaffold = scaffold}),
-                           {averaging_});
+                           {averaging_, EndHook(*averaging_)});
   session.run(graph.train());
   session.close();
-  EXPECT_THAT([&] { averaging_->with_averages([] {}); },
-              ThrowsMessage<FailedPreconditionError>(HasSubstr("whose session is closed")));
+  EXPECT_THAT(
+      [&] { averaging_->with_averages([] {}); },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("at the end of the run or after it")));
 }
 
 TEST_F(WeightAveragingTest, IsItsOwnState) {

@@ -236,8 +236,7 @@ const std::vector<LoopEffect>& loop_effects() {
       {"checkpoint.budget_percent", [](LoopProgram& p) { p.options.checkpoint.budget_percent = 1; },
        save_rarely},
       {"checkpoint.mean_secs_between_failures",
-       [](LoopProgram& p) { p.options.checkpoint.mean_secs_between_failures = 3600; },
-       save_rarely},
+       [](LoopProgram& p) { p.options.checkpoint.mean_secs_between_failures = 3600; }, save_rarely},
       {"checkpoint.listeners",
        [](LoopProgram& p) {
          p.options.checkpoint.listeners = {std::make_shared<BeginsListener>(p.world.events)};

@@ -99,8 +99,8 @@ class CROCHET_EXPORT WeightAveraging final : public internal::PeriodicHook {
   // Moves the averages by this part of the way towards the values. What has no average yet, or one
   // of another shape, begins with the value.
   void update(Session& session, double part);
-  // `session` is null for the run's, or one of its own after the run.
-  void replace_values(Session* session, const std::function<void()>& function);
+  // `given` is null for the run's session, or one of its own after the run.
+  void replace_values(Session* given, const std::function<void()>& function);
   template <typename Function>
   std::invoke_result_t<Function&> call_with_averages(Session* session, Function& function) {
     if constexpr (std::is_void_v<std::invoke_result_t<Function&>>) {

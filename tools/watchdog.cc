@@ -158,7 +158,7 @@ class Watch {
                     rank_ > 0 ? fmt::format(" of rank {}", rank_) : "", hang.secs, hang.limit_secs,
                     place_text(stacks));
     const std::string text =
-        fmt::format("{} UTC: {}\nprocess {} on {}; completed steps: {}{}{}\n{}",
+        fmt::format("{}: {}\nprocess {} on {}; completed steps: {}{}{}\n{}",
                     time_text(Clock::real().wall_time()), head, pid_, internal::host_name(),
                     page_.step.load(), values_text(), save_text(), to_text(stacks));
     std::cerr << "crochet watchdog: " << text << std::flush;

@@ -206,6 +206,7 @@ TEST_F(WeightAveragingTest, ARecoveryWithoutACheckpointBeginsAgain) {
   num_steps_ = 0;
   make_steps(1);
   EXPECT_EQ(averaging_->num_updates(), 1);
+  EXPECT_EQ(average(), 1);  // From the initial value, 0, half the way to 2.
 }
 
 TEST_F(WeightAveragingTest, RefusesOptions) {

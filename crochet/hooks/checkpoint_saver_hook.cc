@@ -19,25 +19,19 @@ namespace crochet::inline v0 {
 
 namespace {
 
-bool is_chosen_by_cost(const CheckpointSaverHookOptions& options) {
-  return options.budget_percent || options.mean_secs_between_failures;
-}
-
 bool is_by_time(const CheckpointSaverHookOptions& options) {
-  return options.save_secs || is_chosen_by_cost(options);
+  return options.save_secs || internal::interval_rule(options).is_set();
 }
 
 SecondOrStepTimerOptions timer_options(const CheckpointSaverHookOptions& options) {
-  internal::check_interval_rule({.budget_percent = options.budget_percent,
-                                 .mean_secs_between_failures = options.mean_secs_between_failures},
-                                "CheckpointSaverHook: ");
-  const bool is_chosen = is_chosen_by_cost(options);
-  if (is_chosen && (options.save_steps || options.save_secs))
+  const internal::SaveIntervalRule rule = internal::interval_rule(options);
+  internal::check_interval_rule(rule, "CheckpointSaverHook: ");
+  if (rule.is_set() && (options.save_steps || options.save_secs))
     throw InvalidArgumentError(
         "CheckpointSaverHook: budget_percent or mean_secs_between_failures chooses the interval: "
         "expected neither save_steps nor save_secs");
   return {.every_steps = options.save_steps,
-          .every_secs = is_chosen ? internal::SaveInterval::kFirstSecs : options.save_secs,
+          .every_secs = rule.is_set() ? internal::SaveInterval::kFirstSecs : options.save_secs,
           .clock = options.clock,
           .owner = "CheckpointSaverHook",
           .steps_option = "save_steps",

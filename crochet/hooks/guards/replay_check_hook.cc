@@ -26,7 +26,7 @@ ReplayCheckHookOptions checked(const ReplayCheckHookOptions& options) {
   return options;
 }
 
-// The name of the first value that is not the same in both; empty if there is none.
+// Returns the name of the first value that differs; empty if the copies are equal.
 std::string first_difference(const ProgramValues& values, const ProgramValues::Copy& a,
                              const ProgramValues::Copy& b) {
   TensorMap others;

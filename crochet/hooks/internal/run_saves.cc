@@ -154,11 +154,11 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
 void RunSaves::record_ended(const SaveTicket& ticket) {
   const RunTimes now = times().times();
   const double blocked_secs = reports_.record_ended(ticket, now);
-  if (!ticket.error())
+  if (interval_.is_set() && !ticket.error())
     interval_.record(blocked_secs, ticket.seconds(SaveStage::kPublished).value_or(0), now.slowed);
 }
 
-std::optional<double> RunSaves::take_interval() {
+std::optional<double> RunSaves::take_new_interval() {
   const auto change = interval_.take_change();
   if (!change) return std::nullopt;
   log_info(change->text);

@@ -27,8 +27,7 @@ class RunSaves {
       : options_(std::move(options)),
         in_background_(in_background),
         deadline_(options_.saving.deadline_secs),
-        interval_({.budget_percent = options_.budget_percent,
-                   .mean_secs_between_failures = options_.mean_secs_between_failures}) {}
+        interval_(interval_rule(options_)) {}
 
   const CheckpointSaverHookOptions& options() const { return options_; }
   const SaveStatistics& statistics() const { return reports_.statistics(); }
@@ -62,7 +61,9 @@ class RunSaves {
   }
 
   // The interval of saves from now on, in seconds, if what they cost has changed it.
-  std::optional<double> take_interval();
+  std::optional<double> take_interval() {
+    return interval_.has_new() ? take_new_interval() : std::nullopt;
+  }
 
   // Why the loop has to stop now, for its last save to end in time; unset if it may make a run.
   // `saves_now`: the step just made is saved as well.
@@ -86,6 +87,7 @@ class RunSaves {
   TimeLedger& times() const { return TimeLedger::of(*graph_); }
   bool is_saving() const { return background_ && last_saved_step_ && background_->busy(); }
   void record_ended(const SaveTicket& ticket);
+  std::optional<double> take_new_interval();
   bool deliver(Session& session);
   [[noreturn]] void throw_untold_error();
   void finish_running(Session& session, bool is_rejected);

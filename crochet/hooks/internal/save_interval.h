@@ -20,6 +20,13 @@ struct SaveIntervalRule {
   bool is_set() const { return budget_percent || mean_secs_between_failures; }
 };
 
+// That of options which have it under these names.
+template <typename Options>
+SaveIntervalRule interval_rule(const Options& options) {
+  return {.budget_percent = options.budget_percent,
+          .mean_secs_between_failures = options.mean_secs_between_failures};
+}
+
 // Throws: InvalidArgumentError, with the option's path, unless the percentage is above 0 and at
 // most 50, and the time above 0.
 CROCHET_EXPORT void check_interval_rule(const SaveIntervalRule& rule, const std::string& path);
@@ -50,6 +57,8 @@ class CROCHET_EXPORT SaveInterval {
   // What one save cost. Training waited for `blocked_secs`, and it took `write_secs` to write;
   // `slowed_secs` are those of the run so far in which steps were slower (RunTimes::slowed).
   void record(double blocked_secs, double write_secs, double slowed_secs);
+  // False if no save was recorded since the last take_change().
+  bool has_new() const { return has_new_; }
   // The interval and why, if it differs enough from what was returned last; logged by the caller.
   struct Choice {
     double secs;

@@ -14,6 +14,7 @@
 #include "crochet/hooks/internal/hyperparameters_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
+#include "crochet/hooks/internal/save_interval.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
@@ -87,7 +88,7 @@ std::shared_ptr<CheckpointSaverHook> make_saver(
     const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold, bool is_rehearsal,
     const std::shared_ptr<CheckpointSaverListener>& control) {
   const CheckpointOptions& options = run.checkpoint;
-  const bool is_chosen = options.budget_percent || options.mean_secs_between_failures;
+  const bool is_chosen = interval_rule(options).is_set();
   const auto [steps, secs] =
       is_chosen ? Interval{}
                 : interval_of({options.every_steps, options.every_secs}, kCheckpointSecs);

@@ -429,7 +429,7 @@ void LoopState::end_after_skip_if_requested() {
   if (session_->should_stop()) throw StopIteration();
 }
 
-// What the steps request is forgotten.
+// What the steps request is forgotten with the last restore (set_up()).
 void LoopState::rehearse(Session& session, const Operation& train) {
   rehearsal_is_due_ = false;
   is_rehearsing_ = true;
@@ -440,7 +440,6 @@ void LoopState::rehearse(Session& session, const Operation& train) {
       if (!is_end_of_input(std::current_exception())) throw;
       return false;
     }
-    step_.save_.reset();
     return !std::exchange(step_.stop_, std::nullopt);
   };
   internal::rehearse(session, FileSystem::or_posix(options_.files),
@@ -448,7 +447,6 @@ void LoopState::rehearse(Session& session, const Operation& train) {
                       .num_steps = options_.debug.rehearsal_steps,
                       .when_restored = [this] { call_after_restore(graph_); },
                       .make_step = make_step});
-  step_.stop_.reset();
   skipped_steps_ = 0;
   is_rehearsing_ = false;
 }

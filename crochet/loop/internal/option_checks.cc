@@ -133,11 +133,9 @@ void check_options(const RankOptions& options, const std::string& path) {
 namespace {
 
 void check_budget(const CheckpointOptions& checkpoint) {
-  check_interval_rule({.budget_percent = checkpoint.budget_percent,
-                       .mean_secs_between_failures = checkpoint.mean_secs_between_failures},
-                      "checkpoint.");
-  const bool is_set = checkpoint.budget_percent || checkpoint.mean_secs_between_failures;
-  if (is_set && (checkpoint.every_steps || checkpoint.every_secs))
+  const SaveIntervalRule rule = interval_rule(checkpoint);
+  check_interval_rule(rule, "checkpoint.");
+  if (rule.is_set() && (checkpoint.every_steps || checkpoint.every_secs))
     throw InvalidArgumentError(fmt::format(
         "checkpoint.{} chooses the interval: expected neither checkpoint.every_steps nor "
         "checkpoint.every_secs",

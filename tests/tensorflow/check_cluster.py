@@ -42,6 +42,10 @@ WORKERS = 3
 PATIENCE_SECS = 180
 
 
+# TensorFlow's transport may send a request twice, which its server refuses; Python then ends with a CancelledError.
+SENT_TWICE = "request was received twice"
+
+
 class Failure(Exception):
     """The cluster did not behave as expected."""
 
@@ -253,6 +257,20 @@ def check_kills(args):
 
 def mixed(args, python_task):
     """Python's chief initialises the session for crochet's workers, or the other way round."""
+    for _ in range(3):
+        try:
+            return train_mixed(args, python_task)
+        except Failure as failure:
+            log = os.path.join(args.folder, f"worker-{python_task}.log")
+            with open(log, errors="replace") as file:
+                if SENT_TWICE not in file.read():
+                    raise
+            print(f"Python's session was ended by TensorFlow's transport, again from the start: {failure}"[:300])
+            shutil.rmtree(args.folder)
+    raise Failure(f"three times: {SENT_TWICE}")
+
+
+def train_mixed(args, python_task):
     steps = 6000  # Time for Python to make a session meanwhile.
     with Cluster(args.program, args.graph, args.folder, options=["--steps", str(steps)]) as cluster:
 

@@ -33,6 +33,15 @@ std::optional<std::string_view> between(std::string_view text, std::string_view 
   return rest.substr(0, end);
 }
 
+// In a cluster TensorFlow puts what all members say into one message, and may choose the code of
+// one that was only cancelled because another one is lost.
+Code code_of_members(Code code, std::string_view message) {
+  if (code != Code::kCancelled) return code;
+  if (message.find("UNAVAILABLE: From /job:") != std::string_view::npos) return Code::kUnavailable;
+  if (message.find("ABORTED: From /job:") != std::string_view::npos) return Code::kAborted;
+  return code;
+}
+
 // A one-line version of TensorFlow's message about a missing device; other messages unchanged.
 std::string readable(std::string_view message) {
   const auto wanted = between(message, " was explicitly assigned to ", " but available devices");
@@ -59,7 +68,7 @@ void Status::check(std::string_view what) const {
   if (ok()) return;
   const std::string_view message = TF_Message(status_);
   const std::string_view operation = failed_operation(message);
-  throw_error(code_of(TF_GetCode(status_)),
+  throw_error(code_of_members(code_of(TF_GetCode(status_)), message),
               operation.empty()
                   ? fmt::format("{}: {}", what, message)
                   : fmt::format("{}: operation \"{}\": {}", what, operation, readable(message)));

@@ -24,7 +24,9 @@ class Status {
   bool ok() const;
   std::string_view message() const;
   // Returns if the call succeeded. Throws: the error for TensorFlow's code, "<what>: <message>". If
-  // the message names the operation that failed, "<what>: operation "<name>": <message>".
+  // the message names the operation that failed, "<what>: operation "<name>": <message>". The code
+  // of a call that was cancelled as a member of the cluster is lost is that member's: ABORTED or
+  // UNAVAILABLE.
   void check(std::string_view what) const;
 
  private:

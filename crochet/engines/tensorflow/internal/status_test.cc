@@ -45,6 +45,22 @@ TEST(TensorFlowStatusTest, MapsUnknownCodesToUnknown) {
   EXPECT_THROW(status.check("run"), UnknownError);
 }
 
+// What TensorFlow 2.21 said when its transport had sent a request twice.
+TEST(TensorFlowStatusTest, AMemberThatIsLostIsNotACancellation) {
+  Status status;
+  TF_SetStatus(status.get(), TF_CANCELLED,
+               "Graph execution error:\n\n=====================\n"
+               "CANCELLED: From /job:worker/replica:0/task:0:\nRecvFromRemoteAsync is cancelled.\n"
+               "\t [[{{node model/logits/add/ReadVariableOp_S109}}]]\n"
+               "ABORTED: From /job:ps/replica:0/task:0:\n"
+               "The same RunGraph (Worker) request was received twice.\n=====================\n");
+  EXPECT_THROW(status.check("run"), AbortedError);
+  TF_SetStatus(status.get(), TF_CANCELLED, "UNAVAILABLE: From /job:ps/replica:0/task:0:\nclosed");
+  EXPECT_THROW(status.check("run"), UnavailableError);
+  TF_SetStatus(status.get(), TF_CANCELLED, "From /job:ps/replica:0/task:0:\nthe queue is closed");
+  EXPECT_THROW(status.check("run"), CancelledError);
+}
+
 TEST(TensorFlowStatusTest, NamesTheOperation) {
   Status status;
   TF_SetStatus(status.get(), TF_INVALID_ARGUMENT, "wrong sizes\\n\\t [[{{node a/MatMul}}]]");

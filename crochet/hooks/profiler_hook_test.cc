@@ -2,10 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/profiler_hook.h"
 
+#include <csignal>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
+#include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -184,6 +194,79 @@ TEST_F(ProfilerHookTest, WritesIntoTheCurrentDirectoryByDefault) {
   session.close();
   EXPECT_TRUE(disk_.exists("timeline-2.json"));
   EXPECT_THAT(event_files(disk_, ""), SizeIs(1));
+}
+
+// With other hooks, the engine, and a save.
+TEST_F(ProfilerHookTest, ProfilesAWindowOfSteps) {
+  ProfilerHookOptions window = every_steps(4);
+  window.num_steps = 3;
+  graph_.variable("w", Tensor::scalar(1.0f));
+  {
+    MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph_),
+                             {StopAtStepHook({.last_step = 100}),
+                              AsyncCheckpointSaverHook({.checkpoint_dir = "run",
+                                                        .save_steps = 5,
+                                                        .saver = std::make_shared<Saver>(
+                                                            SaverOptions{.files = &disk_})}),
+                              ProfilerHook(window)});
+    for (int i = 0; i < 8; ++i) run(session);
+    session.close();
+  }
+  ASSERT_THAT(timelines(), ElementsAre("timeline-6.json"));
+  EXPECT_THAT(metadata_tags(), ElementsAre("step_4", "step_5", "step_6"));
+  EXPECT_TRUE(log_.contains("runs/timeline-6.json: the profile of steps 4 to 6"));
+  const auto trace = nlohmann::json::parse(read_file(disk_, "runs/timeline-6.json"));
+  std::map<std::string, int> spans;
+  std::set<std::string> tracks;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "M") tracks.insert(event.at("args").at("name").get<std::string>());
+    if (event.at("ph") != "X") continue;
+    EXPECT_GE(event.at("ts").get<double>(), 0) << event;
+    ++spans[event.at("name").get<std::string>()];
+  }
+  EXPECT_EQ(spans["train"], 3);  // The operation.
+  EXPECT_EQ(spans["run"], 3);
+  EXPECT_EQ(spans["StopAtStepHook"], 6);
+  EXPECT_EQ(spans["AsyncCheckpointSaverHook"], 6);
+  EXPECT_EQ(spans["save"], 1);
+  EXPECT_EQ(spans["write model.ckpt-5"], 1);
+  EXPECT_TRUE(tracks.contains("saves in run")) << trace;
+}
+
+TEST_F(ProfilerHookTest, ProfilesWhenASignalAsksForIt) {
+  ProfilerHookOptions signalled = options();
+  signalled.signals = {SIGUSR2};
+  signalled.num_steps = 2;
+  MonitoredSession session = this->session(signalled);
+  for (int i = 0; i < 3; ++i) run(session);
+  EXPECT_THAT(timelines(), IsEmpty());
+  std::raise(SIGUSR2);
+  for (int i = 0; i < 5; ++i) run(session);
+  EXPECT_THAT(timelines(), ElementsAre("timeline-6.json"));
+  std::raise(SIGUSR2);
+  std::raise(SIGUSR2);
+  for (int i = 0; i < 5; ++i) run(session);
+  EXPECT_THAT(timelines(), ElementsAre("timeline-11.json", "timeline-6.json"));
+  session.close();
+}
+
+// What a window has begun is of a session that is gone.
+TEST_F(ProfilerHookTest, ARecoveryEndsAWindow) {
+  ProfilerHookOptions window = every_steps(2);
+  window.num_steps = 2;
+  MonitoredSession session = this->session(window);
+  for (int i = 0; i < 2; ++i) run(session);
+  graph_.fail_run(graph_.num_runs(), AbortedError("the worker is gone"));
+  for (int i = 0; i < 3; ++i) run(session);
+  session.close();
+  EXPECT_THAT(timelines(), ElementsAre("timeline-3.json"));
+}
+
+TEST_F(ProfilerHookTest, RefusesSignalsAndStepsThatMakeNoSense) {
+  EXPECT_THROW(ProfilerHook({.signals = {SIGKILL}}), InvalidArgumentError);
+  EXPECT_THROW(ProfilerHook({.save_steps = 1, .num_steps = 0}), InvalidArgumentError);
+  EXPECT_THROW(ProfilerHook({.save_steps = 1, .save_secs = 1.0, .signals = {SIGUSR2}}),
+               InvalidArgumentError);
 }
 
 TEST_F(ProfilerHookTest, NeedsAGlobalStep) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "crochet/base/clock.h"
 #include "crochet/base/internal/json_text.h"
 #include "crochet/summary/internal/traced_run.h"
 
@@ -31,14 +32,21 @@ std::string_view operation_name(std::string_view input) {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(const RunMetadata& run) : run_(run) {
+  TraceBuilder() {
     trace_.begin_object();
     trace_.key("traceEvents");
     trace_.begin_list();
   }
 
+  // What follows is of this run.
+  void begin_run(const internal::TracedRun& run) {
+    run_ = &run.metadata;
+    offset_ = run.start;
+    if (start_time_ == 0) start_time_ = run.metadata.start_time - to_seconds(run.start);
+  }
+
   void name_processes_and_threads() {
-    for (const OperationTiming& operation : run_.operations) {
+    for (const OperationTiming& operation : run_->operations) {
       const auto [device, is_new] =
           processes_.try_emplace(operation.device, static_cast<int64_t>(processes_.size()) + 1);
       if (is_new)
@@ -51,7 +59,7 @@ class TraceBuilder {
   }
 
   void add_operations() {
-    for (const OperationTiming& operation : run_.operations) {
+    for (const OperationTiming& operation : run_->operations) {
       begin_event("X", operation.name, "operation", operation, operation.start);
       trace_.member("dur", micros(operation.duration));
       trace_.key("args");
@@ -68,16 +76,15 @@ class TraceBuilder {
   }
 
   void add_dataflow() {
-    int64_t id = 0;
     for_each_edge([&](const OperationTiming& from, const OperationTiming& to) {
       // An arrow belongs to the operation that runs at its time, which excludes the end.
       const nanoseconds leaves =
           end_of(from) - std::min(from.duration, nanoseconds(from.duration.count() > 0 ? 1 : 0));
       begin_event("s", from.name, "dataflow", from, leaves);
-      trace_.member("id", ++id);
+      trace_.member("id", ++num_arrows_);
       trace_.end_object();
       begin_event("f", from.name, "dataflow", to, to.start);
-      trace_.member("id", id);
+      trace_.member("id", num_arrows_);
       trace_.member("bp", "e");  // Binds to the enclosing operation, not to the next one.
       trace_.end_object();
     });
@@ -90,7 +97,7 @@ class TraceBuilder {
       until = std::max(until, end_of(to));
     });
     std::map<std::pair<std::string, nanoseconds>, int64_t> changes;
-    for (const OperationTiming& operation : run_.operations) {
+    for (const OperationTiming& operation : run_->operations) {
       changes[{operation.device, end_of(operation)}] += operation.output_bytes;
       if (const auto until = needed_until.find(&operation); until != needed_until.end())
         changes[{operation.device, until->second}] -= operation.output_bytes;
@@ -100,12 +107,33 @@ class TraceBuilder {
       add_memory_in_use(place.first, place.second, live[place.first] += change);
   }
 
+  void add_spans(std::span<const internal::TraceSpan> spans) {
+    if (spans.empty()) return;
+    const int64_t process = static_cast<int64_t>(processes_.size()) + 1;
+    add_name("process_name", process, 0, "crochet");
+    std::map<std::string_view, int64_t> tracks;
+    for (const internal::TraceSpan& span : spans) {
+      const auto [track, is_new] =
+          tracks.try_emplace(span.track, static_cast<int64_t>(tracks.size()) + 1);
+      if (is_new) add_name("thread_name", process, track->second, span.track);
+      trace_.begin_object();
+      trace_.member("ph", "X");
+      trace_.member("name", span.name);
+      trace_.member("cat", "crochet");
+      trace_.member("pid", process);
+      trace_.member("tid", track->second);
+      trace_.member("ts", micros(span.start));
+      trace_.member("dur", micros(span.duration));
+      trace_.end_object();
+    }
+  }
+
   std::string finish() {
     trace_.end_list();
     trace_.member("displayTimeUnit", "ns");
     trace_.key("otherData");
     trace_.begin_object();
-    trace_.member("start_time", run_.start_time);
+    trace_.member("start_time", start_time_);
     trace_.end_object();
     trace_.end_object();
     return trace_.take();
@@ -127,7 +155,7 @@ class TraceBuilder {
     trace_.member("ph", "C");
     trace_.member("name", "memory");
     trace_.member("pid", processes_.at(device));
-    trace_.member("ts", micros(time));
+    trace_.member("ts", micros(offset_ + time));
     add_argument("bytes", num_bytes);
     trace_.end_object();
   }
@@ -150,13 +178,13 @@ class TraceBuilder {
     trace_.member("cat", category);
     trace_.member("pid", processes_.at(operation.device));
     trace_.member("tid", operation.thread);
-    trace_.member("ts", micros(time));
+    trace_.member("ts", micros(offset_ + time));
   }
 
   // Calls `visit` for each value passed from one operation of the trace to another.
   void for_each_edge(const auto& visit) const {
     std::map<std::string_view, const OperationTiming*> began;
-    for (const OperationTiming& operation : run_.operations) {
+    for (const OperationTiming& operation : run_->operations) {
       for (const std::string& input : operation.inputs)
         if (const auto from = began.find(operation_name(input)); from != began.end())
           visit(*from->second, operation);
@@ -164,7 +192,10 @@ class TraceBuilder {
     }
   }
 
-  const RunMetadata& run_;
+  const RunMetadata* run_ = nullptr;
+  nanoseconds offset_ = {};  // Of the run.
+  double start_time_ = 0;    // Of the trace, in seconds since 1970-01-01 UTC.
+  int64_t num_arrows_ = 0;
   std::map<std::string, int64_t> processes_;  // By device.
   std::set<std::pair<int64_t, int64_t>> threads_;
   internal::JsonText trace_;
@@ -172,13 +203,18 @@ class TraceBuilder {
 
 }  // namespace
 
-std::string internal::chrome_trace(const RunMetadata& run,
-                                   const internal::ChromeTraceOptions& options) {
-  TraceBuilder builder(run);
-  builder.name_processes_and_threads();
-  builder.add_operations();
-  if (options.show_dataflow) builder.add_dataflow();
-  if (options.show_memory) builder.add_memory();
+std::string internal::chrome_trace(std::span<const TracedRun> runs,
+                                   std::span<const TraceSpan> spans,
+                                   const ChromeTraceOptions& options) {
+  TraceBuilder builder;
+  for (const TracedRun& run : runs) {
+    builder.begin_run(run);
+    builder.name_processes_and_threads();
+    builder.add_operations();
+    if (options.show_dataflow) builder.add_dataflow();
+    if (options.show_memory) builder.add_memory();
+  }
+  builder.add_spans(spans);
   return builder.finish();
 }
 

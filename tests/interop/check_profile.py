@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the profiles in a run's directory: valid traces, and the same operations for TensorBoard.
+"""Checks the profiles in a run's directory: valid traces, with hooks, and the same operations for TensorBoard.
 
     check_profile.py <directory> <step> ...
 
@@ -19,7 +19,7 @@ from tensorboard.backend.event_processing import event_accumulator
 
 # The fields that the trace event format requires of an event, by its phase.
 FIELDS = {
-    "X": {"name": str, "pid": int, "tid": int, "ts": (int, float), "dur": (int, float), "args": dict},
+    "X": {"name": str, "pid": int, "tid": int, "ts": (int, float), "dur": (int, float)},
     "M": {"name": str, "pid": int, "tid": int, "args": dict},
     "s": {"name": str, "cat": str, "pid": int, "tid": int, "ts": (int, float), "id": int},
     "f": {"name": str, "cat": str, "pid": int, "tid": int, "ts": (int, float), "id": int},
@@ -46,7 +46,11 @@ def operations_of_timeline(path):
     starts = sorted(event["id"] for event in events if event["ph"] == "s")
     ends = sorted(event["id"] for event in events if event["ph"] == "f")
     require(starts == ends, f"{path}: arrows {starts} and {ends}")
-    return sorted(event["name"] for event in events if event["ph"] == "X")
+    spans = [event for event in events if event["ph"] == "X" and event["cat"] == "crochet"]
+    require({"run", "ProfilerHook"} <= {event["name"] for event in spans}, f"{path}: {spans}")
+    operations = [event for event in events if event["ph"] == "X" and event["cat"] == "operation"]
+    require(all("inputs" in event["args"] for event in operations), f"{path}: operations without arguments")
+    return sorted(event["name"] for event in operations)
 
 
 def operations_of_metadata(metadata):

@@ -124,6 +124,7 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
       return deliver_finished(session);
   }
   for (const auto& listener : options_.listeners) listener->before_save(session, step);
+  const Clock::TimePoint snapshot = clock.now();
   const int64_t superseded = background().num_superseded();
   SaveSource source = SaverAccess::snapshot_for(
       saver(), session, saver().prefix_of(save_path(), step), agreement_of(*graph_)->joint_save());
@@ -135,7 +136,9 @@ bool RunSaves::save(Session& session, int64_t step, SaveOverlapPolicy overlap, b
   if (is_last) source.snapshot().readable();
   last_saved_step_ = step;
   if (in_background_) {
-    background().enqueue(std::move(source), save_path(), step);
+    const Clock::TimePoint taken = clock.now();
+    times().follow_save(background().enqueue(std::move(source), save_path(), step), snapshot,
+                        taken);
   } else {
     try {
       background().write_now(source, save_path(), step);

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <span>
 #include <string>
 
+#include "crochet/base/internal/export.h"
+#include "crochet/session/internal/trace_span.h"
 #include "crochet/session/session.h"
 
 namespace crochet::inline v0::internal {
@@ -16,10 +20,19 @@ struct ChromeTraceOptions {
   bool show_memory = false;
 };
 
-// A run in Chrome's trace event format, a JSON object that chrome://tracing and ui.perfetto.dev
-// open: devices are processes, and operations are complete ("X") events on their threads. Times
-// are in microseconds since the run began.
-std::string chrome_trace(const RunMetadata& run, const ChromeTraceOptions& options = {});
+// A run of the engine within a trace.
+struct TracedRun {
+  RunMetadata metadata;
+  std::chrono::nanoseconds start = {};  // Since the trace began.
+};
+
+// Chrome's trace event format, a JSON object that chrome://tracing and ui.perfetto.dev open:
+// devices are processes, and operations are complete ("X") events on their threads; spans are in a
+// process of their own, with a thread for each track. Times are in microseconds since the trace
+// began.
+CROCHET_EXPORT std::string chrome_trace(std::span<const TracedRun> runs,
+                                        std::span<const TraceSpan> spans = {},
+                                        const ChromeTraceOptions& options = {});
 
 // The bytes of TensorFlow's message RunMetadata for TensorBoard:
 //

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/internal/traced_run.h"
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -39,7 +43,7 @@ RunMetadata example() {
 }
 
 json trace_of(const RunMetadata& run, const ChromeTraceOptions& options = {}) {
-  return json::parse(chrome_trace(run, options));
+  return json::parse(chrome_trace(std::vector<TracedRun>{{.metadata = run}}, {}, options));
 }
 
 std::vector<json> events_of(const json& trace, const std::string& phase) {
@@ -67,6 +71,35 @@ void expect_valid(const json& trace) {
     EXPECT_TRUE(!is_one_of("M") || event.at("args").at("name").is_string()) << event;
     EXPECT_TRUE(is_one_of("XMsfC")) << event;
   }
+}
+
+// Two runs and what happened around them.
+TEST(ChromeTraceTest, HasAWindowOfRuns) {
+  const std::vector<TracedRun> runs = {{.metadata = example(), .start = 10us},
+                                       {.metadata = example(), .start = 30us}};
+  const std::vector<TraceSpan> spans = {
+      {.track = "training", .name = "StopAtStepHook", .start = 17us, .duration = 2us},
+      {.track = "saves in runs", .name = "write x-1", .start = 5us, .duration = 40us},
+      {.track = "training", .name = "SignalHook", .start = 19us, .duration = 1us}};
+  const json trace = json::parse(chrome_trace(runs, spans));
+  expect_valid(trace);
+  EXPECT_NEAR(trace.at("otherData").at("start_time").get<double>(), 1'700'000'000.49999, 1e-6);
+  const auto events = events_of(trace, "X");
+  ASSERT_THAT(events, SizeIs(9));
+  EXPECT_EQ(events[0].at("ts"), 10);
+  EXPECT_EQ(events[3].at("ts"), 30);
+  EXPECT_EQ(events[6], json::parse(R"({"ph": "X", "name": "StopAtStepHook", "cat": "crochet",
+                                       "pid": 3, "tid": 1, "ts": 17.0, "dur": 2.0})"));
+  EXPECT_EQ(events[7].at("tid"), 2);
+  EXPECT_EQ(events[8].at("tid"), 1);
+  std::set<int64_t> arrows;
+  for (const json& arrow : events_of(trace, "s")) arrows.insert(arrow.at("id").get<int64_t>());
+  EXPECT_THAT(arrows, SizeIs(6));
+  std::vector<std::string> names;
+  for (const json& name : events_of(trace, "M"))
+    names.push_back(name.at("args").at("name").get<std::string>());
+  EXPECT_THAT(names, ElementsAre("/cpu", "thread 7", "thread 8", "/gpu", "thread 0", "crochet",
+                                 "training", "saves in runs"));
 }
 
 TEST(ChromeTraceTest, HasAnEventForEachOperation) {

@@ -36,6 +36,19 @@ void TimeLedger::set_hooks(std::vector<std::string> names) {
   run_hooks_.assign(hook_names_.size(), {});
 }
 
+// The next run counts for those since the last one that was measured.
+void TimeLedger::begin_trace() {
+  trace_.begin(now());
+  next_weight_ -= runs_to_next_ - 1;
+  runs_to_next_ = 1;
+}
+
+void TimeLedger::trace_span(TimeKind kind, Clock::TimePoint start, Clock::TimePoint end) {
+  constexpr std::array<std::string_view, kNumTimeKinds> kNames = {"setup", "save", "evaluation",
+                                                                  "wait for other ranks"};
+  trace_.add(kNames[static_cast<size_t>(kind)], start, end);
+}
+
 void TimeLedger::begin_run() {
   weight_ = std::exchange(next_weight_, 1);
   runs_to_next_ = 1;
@@ -45,8 +58,9 @@ void TimeLedger::begin_run() {
   sum_at_last_ = sum_;
 }
 
-Clock::Duration TimeLedger::lap() {
+Clock::Duration TimeLedger::lap(std::string_view name) {
   const Clock::TimePoint time = now();
+  if (trace_.is_on() && !name.empty()) trace_.add(name, last_, time);
   const Clock::Duration passed = time - last_ - (sum_ - sum_at_last_);
   last_ = time;
   sum_at_last_ = sum_;
@@ -62,7 +76,7 @@ void TimeLedger::end_run() {
   const double run = std::max<double>(1, static_cast<double>((last_ - run_start_).count()));
   const double mean = std::min<double>(kMaxMeanInterval, cost / (kMeasuringPart * run));
   next_weight_ = 1;
-  if (mean > 1)
+  if (mean > 1 && !trace_.is_on())
     next_weight_ =
         std::uniform_int_distribution<int64_t>(1, static_cast<int64_t>(2 * mean) - 1)(random_);
   runs_to_next_ = next_weight_;

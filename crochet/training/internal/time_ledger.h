@@ -8,12 +8,14 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "crochet/base/clock.h"
 #include "crochet/base/internal/export.h"
 #include "crochet/session/graph.h"
+#include "crochet/training/internal/run_trace.h"
 #include "crochet/training/internal/time_view.h"
 #include "crochet/training/session_run_hook.h"
 
@@ -49,6 +51,16 @@ class CROCHET_EXPORT TimeLedger {
   void set_lost_step(int64_t step) { lost_step_ = step; }
   int64_t lost_step() const { return lost_step_; }
 
+  // From now on every run is measured, and each part of it is a span of the trace.
+  void begin_trace();
+  bool is_tracing() const { return trace_.is_on(); }
+  Clock::Duration trace_time() const { return trace_.since_begin(now()); }
+  std::vector<TraceSpan> take_trace() { return trace_.take(now()); }
+  // As RunTrace::follow().
+  void follow_save(const SaveTicket& ticket, Clock::TimePoint begin, Clock::TimePoint taken) {
+    trace_.follow(ticket, begin, taken);
+  }
+
   // While a save is being written, the engine's runs are counted apart.
   void set_saving(bool is_saving) { is_saving_ = is_saving; }
 
@@ -59,9 +71,9 @@ class CROCHET_EXPORT TimeLedger {
   // A run that fails is not counted.
   bool is_due() { return --runs_to_next_ <= 0; }
   void begin_run();
-  void lap_hook(size_t hook) { run_hooks_[hook] += lap(); }
-  void begin_engine() { lap(); }
-  void lap_engine() { run_engine_ = lap(); }
+  void lap_hook(size_t hook) { run_hooks_[hook] += lap(hook_names_[hook]); }
+  void begin_engine() { lap({}); }
+  void lap_engine() { run_engine_ = lap("run"); }
   void end_run();
 
   RunTimes times() const;
@@ -79,10 +91,12 @@ class CROCHET_EXPORT TimeLedger {
     times_[static_cast<size_t>(kind)] += duration;
     sum_ += duration;
   }
+  void trace_span(TimeKind kind, Clock::TimePoint start, Clock::TimePoint end);
   // By how much the engine's runs have taken longer while a save was being written.
   double slowed_secs() const;
-  // The time since the last lap, without what spans have counted.
-  Clock::Duration lap();
+  // The time since the last lap, without what spans have counted. In a trace it is a span of that
+  // name, unless that is empty.
+  Clock::Duration lap(std::string_view name);
 
   // Spans within another one are part of it.
   bool begin_view(TimeKind kind, Clock::TimePoint start) {
@@ -98,6 +112,7 @@ class CROCHET_EXPORT TimeLedger {
   }
 
   const Clock* clock_ = &Clock::real();
+  RunTrace trace_;
   TimeView* view_ = nullptr;  // Not owned.
   Clock::TimePoint begin_;
   std::array<Clock::Duration, kNumTimeKinds> times_ = {};
@@ -134,7 +149,9 @@ class CROCHET_EXPORT TimeSpan {
         inner_(ledger.sum_),
         is_shown_(ledger.begin_view(kind, start_)) {}
   ~TimeSpan() {
-    const Clock::Duration duration = ledger_.now() - start_;
+    const Clock::TimePoint now = ledger_.now();
+    const Clock::Duration duration = now - start_;
+    if (ledger_.trace_.is_on()) ledger_.trace_span(kind_, start_, now);
     ledger_.add(kind_, duration - (ledger_.sum_ - inner_));
     if (is_shown_) ledger_.end_view(duration);
   }

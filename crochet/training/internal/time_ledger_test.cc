@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/training/internal/time_ledger.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -130,6 +133,24 @@ TEST_F(TimeLedgerTest, AShortRunIsMeasuredSeldomAndTheSumsAreRightOnAverage) {
   EXPECT_NEAR(times.by_hook.at("First"), 2.0, 0.02);
   EXPECT_NEAR(times.by_hook.at("Second"), 1.6, 0.2);
   EXPECT_NEAR(times.steps(), 8.0, 0.25);
+  session.close();
+}
+
+// A trace begins between two runs that would be measured, and ends between two others.
+TEST_F(TimeLedgerTest, ATraceChangesNoSum) {
+  engine_ = std::chrono::microseconds(20);
+  first_->after = std::chrono::microseconds(5);
+  MonitoredSession session(this->session());
+  TimeLedger& ledger = TimeLedger::of(graph_);
+  for (int i = 0; i < 2000; ++i) {
+    for (int k = 0; k < 17; ++k) session.run("loss");
+    ledger.begin_trace();
+    for (int k = 0; k < 3; ++k) session.run("loss");
+    const std::vector<TraceSpan> spans = ledger.take_trace();
+    EXPECT_EQ(std::ranges::count(spans, "run", &TraceSpan::name), 3);
+    EXPECT_EQ(std::ranges::count(spans, "First", &TraceSpan::name), 6);
+  }
+  EXPECT_NEAR(times().by_hook.at("First"), 0.2, 0.0001);
   session.close();
 }
 

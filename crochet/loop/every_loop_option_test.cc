@@ -146,6 +146,16 @@ void save_every_step(LoopProgram& program) {
   program.options.checkpoint.saver.max_to_keep = 1;
 }
 
+// What is saved there is removed at the end of a run, unless it fails.
+void fail_with_fast_dir(LoopProgram& program) {
+  program.options.checkpoint.fast_dir = "fast";
+  program.seconds_per_step = 1;
+  program.times_are_seen = false;
+  program.in_step = [](Step& step) {
+    if (step.number() == 6) throw std::runtime_error("a bug");
+  };
+}
+
 // Every 600 s by default.
 void save_rarely(LoopProgram& program) {
   program.options.checkpoint.every_steps.reset();
@@ -237,6 +247,11 @@ const std::vector<LoopEffect>& loop_effects() {
        save_rarely},
       {"checkpoint.mean_secs_between_failures",
        [](LoopProgram& p) { p.options.checkpoint.mean_secs_between_failures = 3600; }, save_rarely},
+      {"checkpoint.fast_dir", [](LoopProgram& p) { p.options.checkpoint.fast_dir = "fast"; }},
+      {"checkpoint.fast_every_steps",
+       [](LoopProgram& p) { p.options.checkpoint.fast_every_steps = 3; }, fail_with_fast_dir},
+      {"checkpoint.fast_every_secs",
+       [](LoopProgram& p) { p.options.checkpoint.fast_every_secs = 3; }, fail_with_fast_dir},
       {"checkpoint.listeners",
        [](LoopProgram& p) {
          p.options.checkpoint.listeners = {std::make_shared<BeginsListener>(p.world.events)};
@@ -474,7 +489,8 @@ TEST(EveryLoopOptionTest, IsListed) {
                      ending, debug, files, clock)},
       {"checkpoint.",
        FIELDS_OF(CheckpointOptions(), dir, basename, every_steps, every_secs, budget_percent,
-                 mean_secs_between_failures, listeners, copy_threads, saving, saver)},
+                 mean_secs_between_failures, fast_dir, fast_every_steps, fast_every_secs, listeners,
+                 copy_threads, saving, saver)},
       {"checkpoint.saving.",
        FIELDS_OF(SavingOptions(), metrics, overlap, on_error, deadline_secs, lock_directory)},
       {"checkpoint.saver.",

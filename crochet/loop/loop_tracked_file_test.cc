@@ -15,6 +15,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
 #include "crochet/outputs/outputs.h"
@@ -27,8 +29,10 @@ namespace crochet {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::ThrowsMessage;
 
 constexpr int64_t kLastStep = 12;
@@ -130,6 +134,29 @@ class LoopTrackedFileTest : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(ClonedAndCopied, LoopTrackedFileTest, testing::Bool());
+
+// A step is saved in both directories, and each has its own copy.
+TEST_P(LoopTrackedFileTest, IsPutBackFromMemory) {
+  for (const bool is_memory_lost : {false, true}) {
+    MemoryFileSystem disk(clock_);
+    const auto in_memory = [](LoopOptions& options) {
+      options.checkpoint.fast_dir = "fast";
+      options.checkpoint.fast_every_steps = 1;
+    };
+    EXPECT_THROW(run(disk, in_memory,
+                     [](int64_t step) {
+                       if (step == 8) throw std::runtime_error("a bug");
+                     }),
+                 std::runtime_error);
+    const std::string place = internal::fast_place_of("fast", "run");
+    if (is_memory_lost)
+      for (const std::string& name : disk.list(place)) disk.remove(place + "/" + name);
+    EXPECT_EQ(run(disk, in_memory).resumed_from, is_memory_lost ? 5 : 7);
+    EXPECT_EQ(rows(disk), expected());
+    EXPECT_THAT(disk.list("run"), Not(Contains(HasSubstr("tempstate"))));
+    EXPECT_THAT(list_checkpoints(disk, place, "model.ckpt"), IsEmpty());
+  }
+}
 
 TEST_P(LoopTrackedFileTest, IsPutBack) {
   EXPECT_THROW(run(

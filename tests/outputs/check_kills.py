@@ -4,9 +4,11 @@
 """Kills a program that writes files (kill -9) again and again at random moments, lets it continue, and compares all
 that it has written with what an undisturbed run writes: byte for byte, no row twice or missing.
 
-    check_kills.py csv|sqlite|ranks PROGRAM --dir DIRECTORY [--kills 1000] [--seed N] [--mpirun mpirun]
+    check_kills.py csv|sqlite|ranks PROGRAM --dir DIRECTORY [--fast-dir DIRECTORY] [--kills 1000] [--seed N]
+                   [--mpirun mpirun]
 
-PROGRAM is writer, or trajectory_rank for `ranks`. Ends with a line of figures.
+PROGRAM is writer, or trajectory_rank for `ranks`. With a fast directory, most lives save there; some begin after it was
+emptied, as a machine that was started again does, and some do without it. Ends with a line of figures.
 """
 
 import argparse
@@ -77,8 +79,8 @@ def check_ranks(directory, steps):
 CHECKS = {"csv": check_csv, "sqlite": check_sqlite, "ranks": check_ranks}
 
 
-def start(options, last_step, log):
-    arguments = [str(options.dir / "run"), str(last_step)]
+def start(options, last_step, log, fast=False):
+    arguments = [str(options.dir / "run"), str(last_step)] + ([str(options.fast_dir)] if fast else [])
     if options.kind != "ranks":
         return subprocess.Popen([options.program, options.kind, *arguments], stdout=log, stderr=subprocess.STDOUT)
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -99,22 +101,39 @@ def victim_of(options, job, chance):
 
 
 def newest_checkpoint(directory):
-    steps = [int(path.name.split("-")[1].split(".")[0]) for path in directory.glob("model.ckpt-*.index")]
-    return max(steps, default=-1)
+    """Not the parts of ranks, which may lack others."""
+    found = [re.fullmatch(r"model\.ckpt-(\d+)\.index", path.name) for path in directory.glob("*.index")]
+    return max((int(match[1]) for match in found if match), default=-1)
+
+
+def prepare_fast(options, chance):
+    """Whether this life saves in the fast directory, which it may find empty."""
+    if options.fast_dir and chance.random() < 0.1:
+        for path in options.fast_dir.glob("*/*"):
+            path.unlink()
+    return bool(options.fast_dir) and chance.random() < 0.85
+
+
+def newest_anywhere(options):
+    """The step from which the next life must continue, at least."""
+    folders = [options.dir / "run", *(options.fast_dir.iterdir() if options.fast_dir else [])]
+    return max(map(newest_checkpoint, folders))
 
 
 def kill_once(options, chance, number):
     """Returns the step from which the program has started."""
     log_path = options.dir / "log"
+    fast = prepare_fast(options, chance)
+    expected = newest_anywhere(options)
     with open(log_path, "w", encoding="utf-8") as log:
-        job = start(options, ENDLESS, log)
+        job = start(options, ENDLESS, log, fast)
     try:
         end = time.monotonic() + LIMIT_SECS
         # Every second one after a new checkpoint, and half of the others; some before they begin.
-        before = newest_checkpoint(options.dir / "run")
+        before = newest_anywhere(options)
         when = chance.random() * (0.5 if number % 2 else 1)
         while (when < 0.9 and "from" not in log_path.read_text(encoding="utf-8")
-               or when < 0.5 and newest_checkpoint(options.dir / "run") <= before):
+               or when < 0.5 and newest_anywhere(options) <= before):
             assert job.poll() is None, f"kill {number}: ended: {log_path.read_text(encoding='utf-8')}"
             assert time.monotonic() < end, f"kill {number}: no progress"
             time.sleep(0.001)
@@ -126,6 +145,7 @@ def kill_once(options, chance, number):
         job.wait()
     text = log_path.read_text(encoding="utf-8")
     started = re.findall(r"^from (\d+)$", text, re.MULTILINE)
+    assert not started or int(started[-1]) >= expected, f"kill {number}: not from {expected}: {text}"
     unwanted = [line for line in text.splitlines() if "found" in line and "expected" in line]
     assert not unwanted, f"kill {number}: {text}"
     return int(started[-1]) if started else None
@@ -136,6 +156,7 @@ def main():
     parser.add_argument("kind", choices=CHECKS)
     parser.add_argument("program", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("--dir", type=pathlib.Path, required=True)
+    parser.add_argument("--fast-dir", type=pathlib.Path)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--mpirun", default="mpirun")
@@ -146,20 +167,24 @@ def main():
     chance = random.Random(seed)
     shutil.rmtree(options.dir, ignore_errors=True)
     options.dir.mkdir(parents=True)
+    if options.fast_dir:
+        shutil.rmtree(options.fast_dir, ignore_errors=True)
+        options.fast_dir.mkdir(parents=True)
     begin = time.monotonic()
     steps = []
     for number in range(1, options.kills + 1):
         started = kill_once(options, chance, number)
         if started is not None:
-            assert not steps or started >= steps[-1], f"kill {number}: from {started} after {steps[-1]}"
+            assert options.fast_dir or not steps or started >= steps[-1], f"kill {number}: {started} after {steps[-1]}"
             steps.append(started)
         if number % 100 == 0:
             print(f"{number} kills, step {steps[-1]}, {time.monotonic() - begin:.0f} s", flush=True)
-    last = steps[-1] + 100
+    last = max(steps) + 100
     with open(options.dir / "log", "w", encoding="utf-8") as log:
-        code = start(options, last, log).wait(timeout=4 * LIMIT_SECS)
+        code = start(options, last, log, bool(options.fast_dir)).wait(timeout=4 * LIMIT_SECS)
     assert code == 0, (options.dir / "log").read_text(encoding="utf-8")
     CHECKS[options.kind](options.dir / "run", last)
+    assert not options.fast_dir or not list(options.fast_dir.glob("*/*.index")), "the fast directory is not empty"
     assert len(set(steps)) > options.kills // 4, "hardly any start made progress before its kill"
     print(f"{options.kind}: {options.kills} kills, {last} steps: every output is that of an undisturbed run")
 

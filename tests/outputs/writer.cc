@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// writer <kind> <directory> <last step>: a program whose steps write rows that follow from each
-// other; check_kills.py knows them. Saves every third step, and prints "from <step>" when it
-// begins. The kinds:
+// writer <kind> <directory> <last step> [<fast directory>]: a program whose steps write rows that
+// follow from each other; check_kills.py knows them. Saves every third step, with a fast directory
+// there and every sixtieth in its own, and prints "from <step>" when it begins. The kinds:
 //
 //   csv      rows.csv, one of rotated files of 10 kB, and one that is compressed
 //   sqlite   results.db, changed in place by SQLite
@@ -29,10 +29,22 @@ namespace {
 // The state that the rows show.
 uint64_t next(uint64_t x) { return x * 6364136223846793005U + 1442695040888963407U; }
 
-cr::LoopOptions options(const std::string& directory, int64_t last_step) {
-  return {.checkpoint = {.dir = directory, .every_steps = 3},
+struct Arguments {
+  std::string directory;
+  int64_t last_step;
+  std::string fast_directory;
+};
+
+cr::LoopOptions options(const Arguments& arguments) {
+  cr::CheckpointOptions checkpoint = {.dir = arguments.directory, .every_steps = 3};
+  if (!arguments.fast_directory.empty()) {
+    checkpoint.every_steps = 60;
+    checkpoint.fast_dir = arguments.fast_directory;
+    checkpoint.fast_every_steps = 3;
+  }
+  return {.checkpoint = std::move(checkpoint),
           .summaries = {.every_steps = 0, .count_every_steps = 0},
-          .hooks = {cr::StopAtStepHook({.last_step = last_step})}};
+          .hooks = {cr::StopAtStepHook({.last_step = arguments.last_step})}};
 }
 
 template <typename Step>
@@ -43,13 +55,14 @@ void run(cr::Loop& loop, const Step& step) {
   loop.finish();
 }
 
-void write_csv(const std::string& directory, int64_t last_step) {
+void write_csv(const Arguments& arguments) {
+  const std::string& directory = arguments.directory;
   cr::OutputFile rows(directory + "/rows.csv");
   cr::OutputFile rotated(directory + "/parts.csv", {.rotate_bytes = 10'000});
   cr::OutputFile packed(directory + "/rows.csv.gz", {.compression = cr::OutputCompression::kGzip});
   for (cr::OutputFile* const output : {&rows, &packed}) *output << "step,x\n";
   uint64_t x = 0;
-  cr::Loop loop(options(directory, last_step));
+  cr::Loop loop(options(arguments));
   loop.track("x", x);
   loop.track("rows", rows);
   loop.track("rotated", rotated);
@@ -88,14 +101,15 @@ class Database {
   sqlite3* database_ = nullptr;
 };
 
-void write_sqlite(const std::string& directory, int64_t last_step) {
-  Database database(directory + "/results.db");
-  cr::TrackedFile results(directory + "/results.db",
+void write_sqlite(const Arguments& arguments) {
+  const std::string path = arguments.directory + "/results.db";
+  Database database(path);
+  cr::TrackedFile results(path,
                           {.flush = [&] { database.execute("PRAGMA wal_checkpoint(TRUNCATE)"); },
                            .open = [&] { database.open(); },
                            .close = [&] { database.close(); }});
   uint64_t x = 0;
-  cr::Loop loop(options(directory, last_step));
+  cr::Loop loop(options(arguments));
   loop.track("x", x);
   loop.track("results", results);
   run(loop, [&](int64_t step) {
@@ -108,12 +122,13 @@ void write_sqlite(const std::string& directory, int64_t last_step) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: writer csv|sqlite DIRECTORY LAST_STEP\n");
+  if (argc != 4 && argc != 5) {
+    std::fprintf(stderr, "usage: writer csv|sqlite DIRECTORY LAST_STEP [FAST_DIRECTORY]\n");
     return 2;
   }
   try {
-    (std::string_view(argv[1]) == "csv" ? write_csv : write_sqlite)(argv[2], std::atoll(argv[3]));
+    (std::string_view(argv[1]) == "csv" ? write_csv : write_sqlite)(
+        {argv[2], std::atoll(argv[3]), argc == 5 ? argv[4] : ""});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -285,6 +285,8 @@ class CROCHET_EXPORT Saver {
 
   const RestoreOptions restore_options_;
   const internal::ProcessBound<std::shared_ptr<internal::Publisher>> publisher_;
+  // Of a saver that keeps checkpoints of the same run elsewhere.
+  std::weak_ptr<internal::Publisher> other_;
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;
   mutable bool has_checked_state_ = false;  // That the first snapshot can be stored.

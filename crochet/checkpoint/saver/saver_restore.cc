@@ -246,6 +246,7 @@ std::optional<RestoreReport> Saver::restore_newest(Session& session, const std::
                                                    const std::function<void()>& initialize) {
   check_built();
   (*publisher_)->wait_for_announced_writes();
+  if (const auto other = other_.lock()) other->wait_for_announced_writes();
   const auto find = [&] {
     return internal::find_candidates(files(), directory, fallback_dir(), basename);
   };

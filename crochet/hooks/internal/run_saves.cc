@@ -10,6 +10,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/any_format/internal/index_file.h"
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/checkpoint/saver/saver.h"
@@ -69,9 +70,11 @@ void RunSaves::begin(Graph& graph) {
 
 bool RunSaves::begin_session(int64_t step) {
   last_saved_step_.reset();
-  if (!checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step))) return false;
-  last_saved_step_ = step;
-  return true;
+  const bool exists = checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step));
+  needs_fast_place_ = !exists && find_fast_place(saver().files(), save_path()).has_value();
+  if (!needs_fast_place_) drop_unused_fast_place(saver().files(), save_path());
+  if (exists) last_saved_step_ = step;
+  return exists;
 }
 
 void RunSaves::wait_for_earlier() {
@@ -182,6 +185,8 @@ bool RunSaves::deliver(Session& session) {
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
       continue;
     }
+    if (std::exchange(needs_fast_place_, false))
+      drop_unused_fast_place(saver().files(), save_path());
     log_debug(fmt::format("checkpoint {} took {:.3f} s", ticket.prefix(),
                           ticket.seconds(SaveStage::kPublished).value_or(0)));
     stop = call_after_save(session, ticket.step()) || stop;

@@ -107,6 +107,8 @@ class RunSaves {
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<void> locks_;  // Held for as long as something is written.
   bool nothing_logged_ = false;
+  // The state of the session is so far only in the fast place of an earlier life.
+  bool needs_fast_place_ = false;
   // The step whose save started last, unless that failed.
   std::optional<int64_t> last_saved_step_;
   std::shared_ptr<BackgroundSaver> background_;  // From the first save on.

@@ -11,6 +11,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/internal/control_hook.h"
 #include "crochet/hooks/internal/deadline_hook.h"
+#include "crochet/hooks/internal/fast_saves_hook.h"
 #include "crochet/hooks/internal/hyperparameters_hook.h"
 #include "crochet/hooks/internal/rank_saves_hook.h"
 #include "crochet/hooks/internal/rehearsal_hook.h"
@@ -23,6 +24,7 @@ namespace crochet::inline v0::internal {
 namespace {
 
 constexpr double kCheckpointSecs = 600;
+constexpr double kFastSecs = 30;
 // By time, since steps may take microseconds or minutes.
 constexpr double kCurvesSecs = 2;
 // Fast loops would fill the screen otherwise.
@@ -110,6 +112,25 @@ std::shared_ptr<CheckpointSaverHook> make_saver(
                    is_rehearsal);
 }
 
+// After the saver, which has saved the last step when this one ends.
+void add_fast_saves(const TrainingRun& run, const std::shared_ptr<Scaffold>& scaffold,
+                    HookList& hooks) {
+  const CheckpointOptions& options = run.checkpoint;
+  const auto [steps, secs] =
+      interval_of({options.fast_every_steps, options.fast_every_secs}, kFastSecs);
+  if (options.fast_dir.empty() || (!steps && !secs)) return;
+  hooks.emplace_back(
+      std::make_shared<FastSavesHook>(FastSavesHookOptions{.checkpoint_dir = options.dir,
+                                                           .basename = options.basename,
+                                                           .fast_dir = options.fast_dir,
+                                                           .saver = scaffold->saver,
+                                                           .save_steps = steps,
+                                                           .save_secs = secs,
+                                                           .overlap = options.saving.overlap,
+                                                           .steps_per_run = run.steps_per_run,
+                                                           .clock = run.clock}));
+}
+
 void add_deadline(const TrainingRun& run, HookList& hooks) {
   const std::optional<double> at = run.ending.deadline ? run.ending.deadline : slurm_end_time();
   if (at && *at != 0) hooks.emplace_back(DeadlineHook(*at, Clock::or_real(run.clock)));
@@ -141,7 +162,10 @@ HookList wire_default_hooks(const TrainingRun& run, const std::shared_ptr<Scaffo
   const bool keeps_all = is_chief || run.agreement->is_alone();
   for (const HookHandle& hook : run.hooks)
     if (keeps_all || !hook->is_for_chief()) hooks.push_back(hook);
-  if (saver) hooks.emplace_back(saver);
+  if (saver) {
+    hooks.emplace_back(saver);
+    if (!rehearsal) add_fast_saves(run, scaffold, hooks);
+  }
   if (run.agreement->shares_state())
     hooks.emplace_back(std::make_shared<RankSavesHook>(run.agreement, scaffold));
   std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });

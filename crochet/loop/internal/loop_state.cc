@@ -154,8 +154,9 @@ class LoopState::OwnHook final : public SessionRunHook {
 // The program may change its working directory at any time.
 void LoopState::fix_paths() {
   const FileSystem& files = FileSystem::or_posix(options_.files);
-  for (std::string* const path : {&options_.checkpoint.dir, &options_.checkpoint.saver.fallback_dir,
-                                  &options_.summaries.dir, &options_.restore.from})
+  for (std::string* const path :
+       {&options_.checkpoint.dir, &options_.checkpoint.fast_dir,
+        &options_.checkpoint.saver.fallback_dir, &options_.summaries.dir, &options_.restore.from})
     *path = files.fixed_path(*path);
 }
 

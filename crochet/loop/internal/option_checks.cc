@@ -50,6 +50,7 @@ Options set_options(const LoopOptions& loop) {
   set.add("checkpoint.basename", options.basename != defaults.basename);
   set.add("checkpoint.every_steps", options.every_steps);
   set.add("checkpoint.every_secs", options.every_secs);
+  set.add("checkpoint.fast_dir", !options.fast_dir.empty());
   set.add("checkpoint.listeners", !options.listeners.empty());
   set.add("checkpoint.saving.metrics", !saving.metrics.empty());
   set.add("checkpoint.saving.overlap", saving.overlap != defaults.saving.overlap);
@@ -132,6 +133,25 @@ void check_options(const RankOptions& options, const std::string& path) {
 
 namespace {
 
+void check_fast(const CheckpointOptions& checkpoint, bool has_group) {
+  check_interval("checkpoint.fast_every_steps", checkpoint.fast_every_steps,
+                 "checkpoint.fast_every_secs", checkpoint.fast_every_secs);
+  if (checkpoint.fast_dir.empty()) {
+    Options set;
+    set.add("checkpoint.fast_every_steps", checkpoint.fast_every_steps);
+    set.add("checkpoint.fast_every_secs", checkpoint.fast_every_secs);
+    return set.refuse_without("checkpoint.fast_dir");
+  }
+  if (has_group)
+    throw InvalidArgumentError(
+        "checkpoint.fast_dir: not with a group: ranks on other machines could not read what is "
+        "there");
+  if (is_off(checkpoint.every_steps) && is_off(checkpoint.every_secs) &&
+      (checkpoint.every_steps || checkpoint.every_secs))
+    throw InvalidArgumentError(
+        "checkpoint.fast_dir has no effect if nothing is saved in checkpoint.dir");
+}
+
 void check_budget(const CheckpointOptions& checkpoint) {
   const SaveIntervalRule rule = interval_rule(checkpoint);
   check_interval_rule(rule, "checkpoint.");
@@ -155,6 +175,7 @@ void check_options(const LoopOptions& options) {
     check_interval("checkpoint.every_steps", checkpoint.every_steps, "checkpoint.every_secs",
                    checkpoint.every_secs);
     check_budget(checkpoint);
+    check_fast(checkpoint, options.ranks.group != nullptr);
     check_interval("summaries.every_steps", summaries.every_steps, "summaries.every_secs",
                    summaries.every_secs);
     check_interval("summaries.count_every_steps", summaries.count_every_steps,

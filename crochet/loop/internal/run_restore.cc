@@ -10,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/group/internal/message_bytes.h"
 #include "crochet/loop/internal/restoring.h"
@@ -136,7 +137,8 @@ bool RunRestore::has_checkpoint() const {
     return !where.empty() && saver.files().exists(where) &&
            !list_checkpoints(saver.files(), where, basename_).empty();
   };
-  return holds_one(dir_) || holds_one(saver.fallback_dir());
+  return holds_one(dir_) || holds_one(saver.fallback_dir()) ||
+         find_fast_place(saver.files(), join_path(dir_, basename_.str()));
 }
 
 }  // namespace crochet::inline v0::internal

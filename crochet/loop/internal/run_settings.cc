@@ -146,6 +146,9 @@ void add(Changes& changes, const std::string& path, const CheckpointOptions& opt
   CROCHET_ADD(every_secs);
   CROCHET_ADD(budget_percent);
   CROCHET_ADD(mean_secs_between_failures);
+  CROCHET_ADD(fast_dir);
+  CROCHET_ADD(fast_every_steps);
+  CROCHET_ADD(fast_every_secs);
   CROCHET_ADD(listeners);
   CROCHET_ADD(copy_threads);
   add(changes, path + "saving.", options.saving);

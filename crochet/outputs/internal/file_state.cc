@@ -39,6 +39,8 @@ CapturedState FileState::capture() const {
   const std::string temporary =
       join_path(directory, temporary_filename(attached_filename("tracked", name())));
   const auto kept = std::make_shared<KeptFile>(files_, path(), temporary, name());
+  // Of another save of this step.
+  if (const auto earlier = copying_.lock()) earlier->copy();
   copying_ = kept;
   CapturedState state{
       .tensors = {{kFileCopy, kept->description()}, {kFilePath, Tensor::scalar(stored_path())}}};

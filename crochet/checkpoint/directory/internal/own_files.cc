@@ -6,6 +6,7 @@
 #include <string>
 
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/checkpoint/format/internal/file_names.h"
 
 namespace crochet::inline v0::internal {
@@ -20,7 +21,8 @@ constexpr std::string_view kSetAsideSuffixes[] = {".damaged", ".abandoned", ".re
 
 bool is_record(std::string_view name) {
   return std::ranges::find(kRecords, name) != std::end(kRecords) ||
-         name.starts_with("events.out.tfevents.") || is_fallback_record(name);
+         name.starts_with("events.out.tfevents.") || is_fallback_record(name) ||
+         is_fast_record(name);
 }
 
 // "<file of a checkpoint>.damaged", or the same followed by "-2", "-3" ...

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/internal/fallback_record.h"
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/checkpoint/directory/internal/listing.h"
 #include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/file_system.h"
@@ -28,16 +29,26 @@ void add_candidates(FileSystem& files, const std::string& directory,
     candidates.push_back({shared, std::move(prefix)});
 }
 
-// Returns why the directory cannot be searched; "" if it was.
+// Returns why the directory, `what`, cannot be searched; "" if it was.
 std::string try_to_add(FileSystem& files, const std::string& directory, const std::string& basename,
-                       std::vector<RestoreCandidate>& candidates) {
+                       std::vector<RestoreCandidate>& candidates,
+                       std::string_view what = "the fallback directory") {
   try {
     add_candidates(files, directory, basename, candidates);
     return "";
   } catch (const Error& error) {
-    log_warning(
-        fmt::format("the fallback directory cannot be searched for checkpoints: {}", error.what()));
+    log_warning(fmt::format("{} cannot be searched for checkpoints: {}", what, error.what()));
     return fmt::format("cannot be searched ({})", error.what());
+  }
+}
+
+void add_fast(FileSystem& files, const std::string& save_path, const std::string& basename,
+              std::vector<RestoreCandidate>& candidates) {
+  try {
+    if (const auto place = find_fast_place(files, save_path))
+      try_to_add(files, *place, basename, candidates, "the fast directory");
+  } catch (const Error& error) {
+    log_warning(fmt::format("the fast directory cannot be found: {}", error.what()));
   }
 }
 
@@ -67,6 +78,7 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
   if (!fallback_dir.empty()) problem = try_to_add(files, fallback_dir, basename, found);
   if (use && use->directory != fallback_dir)
     problem = try_to_add(files, use->directory, basename, found);
+  add_fast(files, join_path(directory, basename.str()), basename, found);
   add_candidates(files, directory, basename, found);
   // Among equal steps, those in the main directory come last: they are preferred.
   std::ranges::stable_sort(

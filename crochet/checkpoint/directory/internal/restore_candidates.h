@@ -20,7 +20,8 @@ struct RestoreCandidate {
 
 // The checkpoints "<basename>-<step>" of a directory and of the fallback directory ("" for none)
 // that have an index, by step, the best last, whether a state file names them or not.
-// Also in the fallback directory of an earlier run that saved its newest checkpoint there.
+// Also in the fallback directory of an earlier run that saved its newest checkpoint there, and in
+// the fast place of the run's last life.
 // Throws: what the file system throws for `directory`; the fallback directory may be unavailable,
 // but FailedPreconditionError if a run saved a newer checkpoint there than any that is found.
 std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,

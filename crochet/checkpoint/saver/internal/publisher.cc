@@ -184,6 +184,12 @@ void Publisher::set_initial_values(std::map<std::string, std::string> values) {
   initial_values_ = std::move(values);
 }
 
+void Publisher::record_as(const Publisher& other) {
+  const std::scoped_lock lock(mutex_, other.mutex_);
+  went_back_to_ = other.went_back_to_;
+  initial_values_ = other.initial_values_;
+}
+
 void Publisher::save(const SaveSource& source, SavePromise& promise, SaveAttempts& attempts,
                      const WhenDurable& when_durable) {
   std::exception_ptr error;

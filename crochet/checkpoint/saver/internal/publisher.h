@@ -60,6 +60,8 @@ class Publisher {
   // What sidecars record from now on: see CheckpointSidecar.
   void set_went_back_to(std::string which);
   void set_initial_values(std::map<std::string, std::string> values);
+  // What another saver of the same run recorded with these two.
+  void record_as(const Publisher& other);
   // Whether this wrote the checkpoint: the same for any at a later step in its directory.
   bool has_published(const std::string& prefix) const;
   // For messages about what would be lost: "the newest checkpoint is d/model.ckpt-7, 12 min old".

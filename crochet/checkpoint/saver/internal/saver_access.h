@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "crochet/checkpoint/saver/internal/publisher.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
@@ -27,6 +29,17 @@ struct SaverAccess {
   static std::string save_with(Saver& saver, JointSave* others, Session& session,
                                const std::string& save_path, int64_t step) {
     return saver.save_with(others, session, save_path, step);
+  }
+  // For the same run in another directory, with `saver`'s rules for restores. A restore by `saver`
+  // waits for what it writes.
+  static std::shared_ptr<Saver> another(Saver& saver, SaverOptions options) {
+    auto result = std::make_shared<Saver>(std::move(options), saver.restore_options_);
+    saver.other_ = *result->publisher_;
+    return result;
+  }
+  // `saver` records what `other` did of the run when one happened.
+  static void record_as(Saver& saver, const Saver& other) {
+    (*saver.publisher_)->record_as(**other.publisher_);
   }
   static void refuse(Saver& saver, const std::string& prefix, std::string reason) {
     saver.refuse(prefix, std::move(reason));

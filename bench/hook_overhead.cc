@@ -12,11 +12,15 @@
 //   requests      ten hooks that each request a value, which the step computes anyway: their cost
 //                 less that of ten idle hooks, divided by ten, is that of a request
 //
-//   preemption, spike_guard, watchdog    guards that wait: less no_hooks, their cost
+//   preemption, spike_guard, watchdog, health, replay_check    guards that wait: less no_hooks,
+//   their
+//                 cost
+//   averaging     WeightAveraging of 1,000 weights, updated in each step
 //
 // local/... uses the local engine, whose run adds 1 to the global step, null/... an
 // engine that does nothing, values/... the local engine with a step that first computes ten values
-// (idle_hooks and requests alone). One step is `while (!session.should_stop()) session.run(train)`;
+// (idle_hooks and requests alone), weights/... with 1,000 weights that it leaves as they are. One
+// step is `while (!session.should_stop()) session.run(train)`;
 // peers/hook_overhead.py makes the same steps in Python. And how much overhead does Loop add?
 //
 //   loop/bare            a body that adds to a number, called directly
@@ -32,9 +36,12 @@
 #include "bench/blocks.h"
 #include "bench/null_engine.h"
 #include "crochet/crochet.h"
+#include "crochet/hooks/guards/health_hook.h"
 #include "crochet/hooks/guards/preemption_hook.h"
+#include "crochet/hooks/guards/replay_check_hook.h"
 #include "crochet/hooks/guards/spike_guard_hook.h"
 #include "crochet/hooks/guards/watchdog_hook.h"
+#include "crochet/hooks/guards/weight_averaging.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -83,6 +90,17 @@ struct ValuesEngine {
     for (int i = 0; i < kNumHooks; ++i)
       values.push_back(graph.value(value_name(i), [] { return Tensor::scalar(0.5); }));
     train = graph.increment_global_step(values);
+  }
+
+  local::Graph graph;
+  Operation train;
+};
+
+struct WeightsEngine {
+  WeightsEngine() {
+    graph.create_global_step();
+    graph.variable("weights", Tensor::zeros<float>({1000}));
+    train = graph.increment_global_step({});
   }
 
   local::Graph graph;
@@ -175,6 +193,14 @@ void register_guards() {
                                [](FileSystem&) { return HookList{SpikeGuardHook(value_name(0))}; });
   register_hooks<LocalEngine>("local/watchdog", [](FileSystem&) {
     return HookList{WatchdogHook({.helper = "build/dev/tools/crochet"})};
+  });
+  register_hooks<LocalEngine>("local/health", [](FileSystem&) { return HookList{HealthHook()}; });
+  register_hooks<LocalEngine>("local/replay_check", [](FileSystem&) {
+    return HookList{ReplayCheckHook({.every_n_steps = kNever})};
+  });
+  register_hooks<WeightsEngine>("weights/no_hooks", [](FileSystem&) { return HookList(); });
+  register_hooks<WeightsEngine>("weights/averaging", [](FileSystem&) {
+    return HookList{WeightAveraging({.values = {"weights"}})};
   });
 }
 

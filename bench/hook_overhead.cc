@@ -189,6 +189,7 @@ void register_guards() {
   register_hooks<LocalEngine>("local/preemption", [](FileSystem&) {
     return HookList{PreemptionHook(preemption_file("bench/none", 30))};
   });
+  register_hooks<ValuesEngine>("values/no_hooks", [](FileSystem&) { return HookList(); });
   register_hooks<ValuesEngine>("values/spike_guard",
                                [](FileSystem&) { return HookList{SpikeGuardHook(value_name(0))}; });
   register_hooks<LocalEngine>("local/watchdog", [](FileSystem&) {

@@ -12,6 +12,7 @@
 
 #include "crochet/checkpoint/any_format/checkpoint_reader.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/support/raw_torch.h"
@@ -92,6 +93,20 @@ TEST_F(CommandsTest, ListAsJson) {
   EXPECT_EQ(first["metrics"]["odd"], "NaN");
   EXPECT_EQ(first["size_bytes"], files_.file_size("run/model.ckpt-20.index") +
                                      files_.file_size("run/model.ckpt-20.data-00000-of-00001"));
+}
+
+// On the machine that has it.
+TEST_F(CommandsTest, ListNamesANewerOneInMemory) {
+  files_.create_directories("fast");
+  internal::claim_fast_place(files_, "run/model.ckpt", "fast");
+  EXPECT_EQ(run({"list", "--json", "run"}).json()["in_memory"], Json());
+  put_checkpoint(files_, "fast/model.ckpt-150", small_model(150), {.step = 150});
+  EXPECT_THAT(
+      run({"list", "run"}).out,
+      HasSubstr("in memory: fast/model.ckpt-150, from which a run on this machine resumes\n"));
+  EXPECT_EQ(run({"list", "--json", "run"}).json()["in_memory"], "fast/model.ckpt-150");
+  files_.remove("fast/model.ckpt.life");
+  EXPECT_THAT(run({"list", "run"}).out, Not(HasSubstr("in memory")));
 }
 
 // Data that is too short, or an index of another save, is detected without reading the data.

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/journal/internal/read_journal.h"
 #include "tools/lives.h"
@@ -64,8 +65,14 @@ Continuation continuation(FileSystem& files, const std::string& directory,
             .checkpoint = life.restored_from,
             .down_secs = life.start - lives[index].last};
   } else {
-    const auto found =
+    auto found =
         internal::of_one_run(files, directory, internal::find_checkpoints(files, directory));
+    // Only a machine that still has it in memory sees it.
+    if (const auto fast = internal::newest_in_fast_place(files, directory)) {
+      internal::FoundCheckpoint in_memory = internal::look_at_checkpoint(files, *fast);
+      if (found.empty() || found.back().step < in_memory.step)
+        found.push_back(std::move(in_memory));
+    }
     if (found.empty()) return next;
     next = {.step = found.back().step.value_or(0),
             .checkpoint = found.back().prefix,

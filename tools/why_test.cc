@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/checkpoint/directory/internal/fast_place.h"
 #include "crochet/io/internal/directory_lock.h"
 #include "crochet/journal/internal/journal.h"
 #include "crochet/testing/fake_clock.h"
@@ -104,6 +105,16 @@ TEST_F(WhyTest, AKillIsExplainedInFiveLines) {
             "to do:      look at its last output and the scheduler's records; start it again; it "
             "continues by "
             "itself\n");
+}
+
+TEST_F(WhyTest, WhatIsInMemoryIsNotLost) {
+  kill(live(0));
+  files_.create_directories("fast");
+  internal::claim_fast_place(files_, "run/model.ckpt", "fast");
+  put_checkpoint(files_, "fast/model.ckpt-95", {{"x", Tensor::scalar(1.0F)}}, {.step = 95});
+  const std::string out = why().out;
+  EXPECT_THAT(out, HasSubstr("from step 95 (fast/model.ckpt-95)"));
+  EXPECT_THAT(out, HasSubstr(": 5 steps"));
 }
 
 TEST_F(WhyTest, TheNextLifeIsKnown) {

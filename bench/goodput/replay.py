@@ -7,11 +7,11 @@
 
 Replays the lives of the machines of a zone (spot_machines.json has the source), one after another
 and faster by a factor: each starts the program, which resumes, and ends with SIGKILL. The goodput is
-the time of the steps in the last checkpoint, divided by the time that the machines lived. The state
-is smaller by the same factor than what it stands for: so a save takes the same part of a life. What
-a start costs, above all the imports of Python, is not; the table has it apart. Each system saves as
-often as is best for it: at the interval sqrt(2 * cost * mean life) for its own cost of a save, which
-is measured first, and no more often than it can write.
+the time of the steps in the last checkpoint, as long as they take without saves, divided by the time
+that the machines lived. The state is smaller by the same factor than what it stands for: so a save
+takes the same part of a life. What a start costs, above all the imports of Python, is not; the table
+has it apart. Each system saves as often as is best for it: at the interval sqrt(2 * cost * mean life)
+for its own cost of a save, which is measured first, and no more often than it can write.
 """
 
 import argparse
@@ -93,9 +93,10 @@ def replay(system, lives, mean_life, options):
   system.clear()
   lived = sum(system.live(seconds) for seconds in lives)
   steps = system.last_step()
-  found |= {"goodput": steps * options.step_s / lived, "steps": steps, "lived_s": lived}
+  trained = steps * found["step_s"]
+  found |= {"goodput": trained / lived, "steps": steps, "lived_s": lived}
   # As if a start took no time.
-  found["goodput_without_starts"] = steps * options.step_s / max(
+  found["goodput_without_starts"] = trained / max(
       1e-9, lived - sum(min(found["start_s"], each) for each in lives))
   return found
 

@@ -109,6 +109,20 @@ std::optional<std::string> find_fast_place(FileSystem& files, const std::string&
   return record->place;
 }
 
+std::optional<std::string> newest_in_fast_place(FileSystem& files, const std::string& directory) {
+  std::optional<std::string> newest;
+  for (const std::string& name : list_or_none(files, directory)) {
+    if (!name.ends_with(kRecordSuffix) || name.size() == kRecordSuffix.size()) continue;
+    const std::string basename = name.substr(0, name.size() - kRecordSuffix.size());
+    const auto place = find_fast_place(files, join_path(directory, basename));
+    if (!place || basename.starts_with('.')) continue;
+    const std::vector<std::string> prefixes = list_checkpoints(files, *place, basename);
+    if (!prefixes.empty() && (!newest || step_of_prefix(*newest) < step_of_prefix(prefixes.back())))
+      newest = prefixes.back();
+  }
+  return newest;
+}
+
 bool is_fast_record(std::string_view name) {
   return (name.ends_with(kRecordSuffix) && name.size() > kRecordSuffix.size()) ||
          (name.ends_with(kLifeSuffix) && name.size() > kLifeSuffix.size());

@@ -29,6 +29,11 @@ CROCHET_EXPORT std::string fast_place_of(const std::string& fast_dir, const std:
 CROCHET_EXPORT std::optional<std::string> find_fast_place(FileSystem& files,
                                                           const std::string& save_path);
 
+// The newest checkpoint in the place of a run's directory, whatever its basename; unset if there is
+// none. Throws: as find_fast_place().
+CROCHET_EXPORT std::optional<std::string> newest_in_fast_place(FileSystem& files,
+                                                               const std::string& directory);
+
 // True for the name of one of these files, without a directory, of any basename.
 bool is_fast_record(std::string_view name);
 

@@ -237,6 +237,14 @@ TEST_F(LoopFastDirTest, ARunWithoutItContinuesFromWhatTheLastOneLeftThere) {
   EXPECT_TRUE(log_.contains("what is there can be removed"));
 }
 
+TEST_F(LoopFastDirTest, ARunWithAnotherOneContinuesFromWhatTheLastOneLeft) {
+  fail_at(12);
+  LoopOptions other = options(files_);
+  other.checkpoint.fast_dir = "other";
+  EXPECT_EQ(run(files_, std::move(other)).resumed_from, 10);
+  EXPECT_TRUE(log_.contains("the run continues without " + place()));
+}
+
 TEST_F(LoopFastDirTest, AStartThatGoesBackAbandonsWhatIsNewerThere) {
   fail_at(12);
   LoopOptions back = options(files_);

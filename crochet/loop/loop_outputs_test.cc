@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -91,8 +92,10 @@ TEST_F(LoopOutputsTest, NoRowIsMissingOrThereTwiceAfterAPowerCut) {
     for (const UnsyncedNames names : {UnsyncedNames::kLost, UnsyncedNames::kKept}) {
       MemoryFileSystem first(clock_);
       FailingFileSystem watched(first);
+      std::mutex mutex;  // Of `left`: the training thread and that of the saver.
       std::vector<std::unique_ptr<MemoryFileSystem>> left;
       watched.watch([&](const std::string&) {
+        const std::lock_guard lock(mutex);
         left.push_back(first.after_power_cut({.names = names, .bytes = bytes}));
       });
       run(watched, options(watched));

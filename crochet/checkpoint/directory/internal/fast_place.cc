@@ -60,6 +60,10 @@ std::optional<Record> read_record(FileSystem& files, const std::string& save_pat
   return Record{.place = lines[0], .life = lines[1]};
 }
 
+void log_left(const Record& record) {
+  log_info(fmt::format("the run continues without {}: what is there can be removed", record.place));
+}
+
 bool is_valid(FileSystem& files, const std::string& save_path, const Record& record) {
   const std::vector<std::string> lives = lines_of(files, life_path(save_path, record.place));
   return std::ranges::find(lives, record.life) != lives.end();
@@ -131,6 +135,7 @@ bool is_fast_record(std::string_view name) {
 void claim_fast_place(FileSystem& files, const std::string& save_path, const std::string& place) {
   const auto record = read_record(files, save_path);
   const bool continues = record && record->place == place && is_valid(files, save_path, *record);
+  if (record && record->place != place) log_left(*record);
   remove_set_aside(files, save_path, place);
   if (!continues) remove_all(files, save_path, place);
   const std::string life = fmt::format("{:016x}", random_number());
@@ -149,8 +154,7 @@ void drop_unused_fast_place(FileSystem& files, const std::string& save_path) {
   try {
     if (const auto record = read_record(files, save_path)) {
       if (DirectoryLock::held_here(files, record->place)) return;
-      log_info(
-          fmt::format("the run continues without {}: what is there can be removed", record->place));
+      log_left(*record);
     }
   } catch (const Error& error) {
     log_warning(fmt::format("{} cannot be read: {}", record_path(save_path), error.what()));

@@ -3,7 +3,9 @@
 //
 // Checkpoints in memory: what is lost by a kill, by the end of the machine, and by neither.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -27,6 +29,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -215,13 +218,15 @@ TEST_F(LoopFastDirTest, ANewRunDoesNotContinueFromWhatARemovedOneLeft) {
 // The run continued elsewhere from an older checkpoint, and came back.
 TEST_F(LoopFastDirTest, APastThatDidNotHappenIsNotRestored) {
   fail_at(12);
-  for (const bool has_memory_there : {true, false}) {
+  // On a machine whose memory has the same path, or another one, or without the option.
+  for (const char* const memory_there : {"fast", "other", ""}) {
     const auto disk = copy(files_);
     forget_memory(*disk);
     LoopOptions there = options(*disk);
-    there.checkpoint.fast_dir = "other";
-    if (!has_memory_there) there = without(std::move(there));
+    there.checkpoint.fast_dir = memory_there;
+    if (there.checkpoint.fast_dir.empty()) there = without(std::move(there));
     fail_at(*disk, 8, std::move(there));
+    forget_memory(*disk);
     for (const std::string& name : files_.list(place()))
       replace_file(*disk, place() + "/" + name, read_file(files_, place() + "/" + name));
     EXPECT_EQ(newest(*disk, place()), 10);
@@ -249,21 +254,38 @@ TEST_F(LoopFastDirTest, AStartThatGoesBackAbandonsWhatIsNewerThere) {
   fail_at(12);
   LoopOptions back = options(files_);
   back.restore.which = CheckpointChoice::at_step(6);
-  fail_at(files_, 8, std::move(back));
-  EXPECT_EQ(newest(files_, place()), 0);
+  fail_at(files_, 10, std::move(back));
+  EXPECT_EQ(newest(files_, place()), 8);
   EXPECT_THAT(files_.list(place()), Not(Contains(HasSubstr("abandoned"))));
   // It has gone back already.
   LoopOptions again = options(files_);
   again.restore.which = CheckpointChoice::at_step(6);
-  EXPECT_EQ(run(files_, std::move(again)).resumed_from, 6);
+  EXPECT_EQ(run(files_, std::move(again)).resumed_from, 8);
 }
 
 TEST_F(LoopFastDirTest, ARunRecoversFromMemory) {
   int64_t num_failures = 0;
   std::vector<int64_t> made;
-  run([&](int64_t step) {
+  // The one of step 10 is still being written then.
+  std::atomic<bool> has_failed = false;
+  std::once_flag once;
+  FailingFileSystem slow(files_);
+  slow.watch([&](const std::string& operation) {
+    if (operation.find(place() + "/model.ckpt-10") == std::string::npos) return;
+    std::call_once(once, [&] {
+      wait_until("the failure", [&] { return has_failed.load(); });
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+      wait_until("a restore that does not wait", [&] {
+        return log_.contains(place() + "/model.ckpt-8") || std::chrono::steady_clock::now() > limit;
+      });
+    });
+  });
+  run(slow, options(slow), [&](int64_t step) {
     made.push_back(step);
-    if (step == 12 && ++num_failures == 1) throw AbortedError("again");
+    if (step == 12 && ++num_failures == 1) {
+      has_failed = true;
+      throw AbortedError("again");
+    }
   });
   EXPECT_EQ(num_failures, 2);
   EXPECT_EQ(std::ranges::count(made, 11), 2);

@@ -107,6 +107,8 @@ TEST_F(CommandsTest, ListNamesANewerOneInMemory) {
   EXPECT_EQ(run({"list", "--json", "run"}).json()["in_memory"], "fast/model.ckpt-150");
   files_.remove("fast/model.ckpt.life");
   EXPECT_THAT(run({"list", "run"}).out, Not(HasSubstr("in memory")));
+  files_.create_directories("fast/model.ckpt.life");  // Cannot be read.
+  EXPECT_EQ(run({"list", "run"}).code, kSuccess);
 }
 
 // Data that is too short, or an index of another save, is detected without reading the data.

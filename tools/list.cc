@@ -106,16 +106,6 @@ std::string outputs_text(FileSystem& files, const std::vector<Row>& rows) {
   return text;
 }
 
-// Set if a start on this machine would restore that one instead of those that are listed.
-std::optional<std::string> newer_in_memory(FileSystem& files, const std::string& directory,
-                                           const std::optional<std::string>& newest) {
-  const auto fast = internal::newest_in_fast_place(files, directory);
-  if (!fast || (newest && internal::look_at_checkpoint(files, *newest).step >=
-                              internal::look_at_checkpoint(files, *fast).step))
-    return std::nullopt;
-  return fast;
-}
-
 Json as_json(const Row& row) {
   const internal::FoundCheckpoint& found = row.checkpoint;
   Json metrics = Json::object();
@@ -139,13 +129,13 @@ Json as_json(const Row& row) {
 
 void print_rows(const Context& context, const std::string& directory,
                 const std::optional<std::string>& newest,
-                const std::optional<std::string>& in_memory, const std::vector<Row>& rows,
-                const ListOptions& options) {
+                const std::optional<internal::FoundCheckpoint>& in_memory,
+                const std::vector<Row>& rows, const ListOptions& options) {
   Json checkpoints = Json::array();
   for (const Row& row : rows) checkpoints.push_back(as_json(row));
   context.print_json(Json{{"directory", json_text(directory)},
                           {"newest", newest ? Json(json_text(*newest)) : Json()},
-                          {"in_memory", in_memory ? Json(json_text(*in_memory)) : Json()},
+                          {"in_memory", in_memory ? Json(json_text(in_memory->prefix)) : Json()},
                           {"verified", options.verify},
                           {"checkpoints", std::move(checkpoints)}});
 }
@@ -175,14 +165,16 @@ int list(const Context& context, const ListOptions& options) {
       context.complain(fmt::format("{}: not read: {}", each.prefix, line));
   }
   if (options.newest_first) std::ranges::reverse(rows);
-  const auto in_memory = newer_in_memory(context.files(), *directory, newest);
+  // From which a start on this machine would resume.
+  const auto in_memory = internal::newer_in_fast_place(
+      context.files(), *directory, of_run.empty() ? std::nullopt : of_run.back().step);
   if (context.json())
     print_rows(context, *directory, newest, in_memory, rows, options);
   else if (!rows.empty())
     context.print(as_text(rows, options) + outputs_text(context.files(), rows));
   if (in_memory && !context.json())
     context.print(fmt::format("in memory: {}, from which a run on this machine resumes\n",
-                              printable(*in_memory)));
+                              printable(in_memory->prefix)));
   if (rows.empty()) context.complain(options.path + ": no checkpoint in this directory");
   return rows.empty() ? kNegative : code;
 }

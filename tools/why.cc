@@ -68,11 +68,9 @@ Continuation continuation(FileSystem& files, const std::string& directory,
     auto found =
         internal::of_one_run(files, directory, internal::find_checkpoints(files, directory));
     // Only a machine that still has it in memory sees it.
-    if (const auto fast = internal::newest_in_fast_place(files, directory)) {
-      internal::FoundCheckpoint in_memory = internal::look_at_checkpoint(files, *fast);
-      if (found.empty() || found.back().step < in_memory.step)
-        found.push_back(std::move(in_memory));
-    }
+    const auto newest = found.empty() ? std::nullopt : found.back().step;
+    if (auto in_memory = internal::newer_in_fast_place(files, directory, newest))
+      found.push_back(*std::move(in_memory));
     if (found.empty()) return next;
     next = {.step = found.back().step.value_or(0),
             .checkpoint = found.back().prefix,

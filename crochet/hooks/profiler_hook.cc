@@ -32,11 +32,10 @@ std::optional<SecondOrStepTimer> timer_of(const ProfilerHookOptions& options) {
 }  // namespace
 
 struct ProfilerHook::Window {
-  int64_t runs_left;
+  int64_t first_step;
   std::vector<internal::TracedRun> runs = {};
   std::vector<int64_t> steps = {};          // After each run.
   std::chrono::nanoseconds run_start = {};  // Of the run that is being made.
-  std::optional<int64_t> first_step = {};
 };
 
 ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
@@ -72,7 +71,7 @@ bool ProfilerHook::is_due() const {
 std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext& context) {
   internal::require_session(writer_ != nullptr, *this);
   context.request_global_step();
-  if (!window_ && is_due()) window_ = std::make_unique<Window>(Window{options_.num_steps});
+  if (!window_ && is_due()) window_ = std::make_unique<Window>(Window{*next_step_});
   if (!window_) return {};
   // By seconds, nobody knew it before.
   if (!times_->is_tracing()) times_->begin_trace();
@@ -88,8 +87,7 @@ void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues&
     step = read_global_step(context.session());
     window_->steps.push_back(step);
     window_->runs.push_back({.metadata = *values.run_metadata, .start = window_->run_start});
-    if (!window_->first_step) window_->first_step = stale_step + 1;
-    if (--window_->runs_left == 0) save(step);
+    if (std::ssize(window_->runs) == options_.num_steps) save(step);
   }
   for (const int signal : options_.signals)
     is_signalled_ = internal::SignalHandlers::take(signal) || is_signalled_;
@@ -111,7 +109,7 @@ void ProfilerHook::save(int64_t step) {
     return;
   }
   const std::string steps = window.first_step < step
-                                ? fmt::format("steps {} to {}", *window.first_step, step)
+                                ? fmt::format("steps {} to {}", window.first_step, step)
                                 : fmt::format("step {}", step);
   const std::string path = join_path(options_.output_dir, fmt::format("timeline-{}.json", step));
   try {

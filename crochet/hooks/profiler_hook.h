@@ -74,7 +74,6 @@ class CROCHET_EXPORT ProfilerHook final : public SessionRunHook {
   struct Window;
 
   bool is_due() const;
-  void end_run(SessionRunContext& context, const SessionRunValues& values, int64_t step);
   void save(int64_t step);
 
   ProfilerHookOptions options_;

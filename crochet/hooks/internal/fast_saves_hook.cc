@@ -39,11 +39,10 @@ SaverOptions options_of(const Saver& saver) {
   return options;
 }
 
-// -1 if there is none.
-int64_t newest_step(FileSystem& files, const std::string& directory,
-                    const CheckpointBasename& basename) {
+std::optional<int64_t> newest_step(FileSystem& files, const std::string& directory,
+                                   const CheckpointBasename& basename) {
   const std::vector<std::string> prefixes = list_checkpoints(files, directory, basename);
-  return prefixes.empty() ? -1 : step_of_prefix(prefixes.back()).value_or(-1);
+  return prefixes.empty() ? std::nullopt : step_of_prefix(prefixes.back());
 }
 
 }  // namespace
@@ -143,7 +142,7 @@ void FastSavesHook::log_failed() {
 
 void FastSavesHook::remove_if_superseded() {
   FileSystem& files = saver_->files();
-  const int64_t own = newest_step(files, options_.checkpoint_dir, options_.basename);
+  const auto own = newest_step(files, options_.checkpoint_dir, options_.basename);
   if (own < newest_step(files, place_, options_.basename)) return;
   empty_fast_place(files, own_save_path(), place_);
 }
@@ -154,8 +153,8 @@ void FastSavesHook::end(Session&) {
   try {
     remove_if_superseded();
   } catch (const Error& error) {
-    log_warning(fmt::format("{}: checkpoints that are no longer needed cannot be removed: {}",
-                            place_, error.what()));
+    log_warning(
+        fmt::format("{}: the checkpoints there cannot be removed: {}", place_, error.what()));
   }
   locks_.reset();
 }

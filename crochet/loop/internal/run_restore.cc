@@ -137,8 +137,10 @@ bool RunRestore::has_checkpoint() const {
     return !where.empty() && saver.files().exists(where) &&
            !list_checkpoints(saver.files(), where, basename_).empty();
   };
-  return holds_one(dir_) || holds_one(saver.fallback_dir()) ||
-         find_fast_place(saver.files(), join_path(dir_, basename_.str()));
+  if (holds_one(dir_) || holds_one(saver.fallback_dir())) return true;
+  if (dir_.empty()) return false;
+  const auto place = find_fast_place(saver.files(), join_path(dir_, basename_.str()));
+  return place && holds_one(*place);
 }
 
 }  // namespace crochet::inline v0::internal

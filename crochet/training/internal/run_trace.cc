@@ -58,10 +58,11 @@ std::vector<TraceSpan> RunTrace::take(Clock::TimePoint now) {
 }
 
 void RunTrace::add_stages(const Save& save, Clock::TimePoint now) {
+  // Read first: a stage that is missing then was not reached.
+  const bool has_ended = save.ticket.finished();
   Clock::TimePoint start = save.begin;
   for (const auto& [stage, name] : kStages) {
     const auto secs = save.ticket.seconds(stage);
-    const bool has_ended = secs || save.ticket.finished();
     if (!secs && has_ended) return;  // It has failed.
     const Clock::TimePoint end = secs ? save.taken + from_seconds(*secs) : now;
     if (end >= begin_) {

@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/directory/internal/fast_place.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/internal/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/internal/listing.h"
+#include "crochet/checkpoint/directory/internal/own_files.h"
 #include "crochet/checkpoint/format/internal/file_names.h"
 #include "crochet/io/internal/crc32c.h"
 #include "crochet/io/internal/directory_lock.h"
@@ -73,10 +75,9 @@ bool is_valid(FileSystem& files, const std::string& save_path, const Record& rec
 void remove_set_aside(FileSystem& files, const std::string& save_path, const std::string& place) {
   const std::string start = base_name(save_path) + "-";
   for (const std::string& name : list_or_none(files, place)) {
-    const bool is_set_aside =
-        name.starts_with(start) && (name.find(".damaged") != std::string::npos ||
-                                    name.find(".abandoned") != std::string::npos);
-    if (is_set_aside) files.remove(join_path(place, name));
+    const bool is_kept = name.find(".replaced") != std::string::npos;  // It was pinned.
+    if (name.starts_with(start) && own_file(name) == OwnFile::kSetAside && !is_kept)
+      files.remove(join_path(place, name));
   }
 }
 
@@ -108,21 +109,27 @@ std::string fast_place_of(const std::string& fast_dir, const std::string& direct
 }
 
 std::optional<std::string> find_fast_place(FileSystem& files, const std::string& save_path) {
-  const auto record = read_record(files, save_path);
-  if (!record || !is_valid(files, save_path, *record)) return std::nullopt;
-  return record->place;
+  try {
+    const auto record = read_record(files, save_path);
+    if (record && is_valid(files, save_path, *record)) return record->place;
+  } catch (const Error& error) {
+    log_warning(fmt::format("the fast directory cannot be searched: {}", error.what()));
+  }
+  return std::nullopt;
 }
 
-std::optional<std::string> newest_in_fast_place(FileSystem& files, const std::string& directory) {
-  std::optional<std::string> newest;
+std::optional<FoundCheckpoint> newer_in_fast_place(FileSystem& files, const std::string& directory,
+                                                   std::optional<int64_t> step) {
+  std::optional<FoundCheckpoint> newest;
   for (const std::string& name : list_or_none(files, directory)) {
-    if (!name.ends_with(kRecordSuffix) || name.size() == kRecordSuffix.size()) continue;
+    if (!name.ends_with(kRecordSuffix) || name.starts_with('.')) continue;
     const std::string basename = name.substr(0, name.size() - kRecordSuffix.size());
     const auto place = find_fast_place(files, join_path(directory, basename));
-    if (!place || basename.starts_with('.')) continue;
+    if (!place) continue;
     const std::vector<std::string> prefixes = list_checkpoints(files, *place, basename);
-    if (!prefixes.empty() && (!newest || step_of_prefix(*newest) < step_of_prefix(prefixes.back())))
-      newest = prefixes.back();
+    if (prefixes.empty()) continue;
+    FoundCheckpoint found = look_at_checkpoint(files, prefixes.back());
+    if (found.step > (newest ? newest->step : step)) newest = std::move(found);
   }
   return newest;
 }

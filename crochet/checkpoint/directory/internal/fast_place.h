@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "crochet/base/internal/export.h"
+#include "crochet/checkpoint/directory/internal/found_checkpoint.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
@@ -24,15 +26,16 @@ namespace crochet::inline v0::internal {
 CROCHET_EXPORT std::string fast_place_of(const std::string& fast_dir, const std::string& directory);
 
 // The place of which the run's directory says that it has newer checkpoints; unset if there is
-// none, or if it is not of the run's last life. `save_path` is "<directory>/<basename>".
-// Throws: what the file system throws.
+// none, if it is not of the run's last life, or, with a warning, if that cannot be read.
+// `save_path` is "<directory>/<basename>".
 CROCHET_EXPORT std::optional<std::string> find_fast_place(FileSystem& files,
                                                           const std::string& save_path);
 
-// The newest checkpoint in the place of a run's directory, whatever its basename; unset if there is
-// none. Throws: as find_fast_place().
-CROCHET_EXPORT std::optional<std::string> newest_in_fast_place(FileSystem& files,
-                                                               const std::string& directory);
+// The newest checkpoint in the place of a run's directory, whatever its basename, if it is of a
+// later step, or if `step` is unset. Throws: what the file system throws.
+CROCHET_EXPORT std::optional<FoundCheckpoint> newer_in_fast_place(FileSystem& files,
+                                                                  const std::string& directory,
+                                                                  std::optional<int64_t> step);
 
 // True for the name of one of these files, without a directory, of any basename.
 bool is_fast_record(std::string_view name);

@@ -42,16 +42,6 @@ std::string try_to_add(FileSystem& files, const std::string& directory, const st
   }
 }
 
-void add_fast(FileSystem& files, const std::string& save_path, const std::string& basename,
-              std::vector<RestoreCandidate>& candidates) {
-  try {
-    if (const auto place = find_fast_place(files, save_path))
-      try_to_add(files, *place, basename, candidates, "the fast directory");
-  } catch (const Error& error) {
-    log_warning(fmt::format("the fast directory cannot be found: {}", error.what()));
-  }
-}
-
 [[noreturn]] void throw_newest_is_in_fallback(FileSystem& files, const std::string& directory,
                                               const FallbackUse& use, const std::string& problem,
                                               const std::vector<RestoreCandidate>& found) {
@@ -78,7 +68,8 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
   if (!fallback_dir.empty()) problem = try_to_add(files, fallback_dir, basename, found);
   if (use && use->directory != fallback_dir)
     problem = try_to_add(files, use->directory, basename, found);
-  add_fast(files, join_path(directory, basename.str()), basename, found);
+  if (const auto place = find_fast_place(files, join_path(directory, basename.str())))
+    try_to_add(files, *place, basename, found, "the fast directory");
   add_candidates(files, directory, basename, found);
   // Among equal steps, those in the main directory come last: they are preferred.
   std::ranges::stable_sort(

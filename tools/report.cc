@@ -36,6 +36,10 @@ const CommandHelp kReportHelp = {
         "  crochet report --json runs/digits | jq .goodput.part",
 };
 
+// How the names of fields of a start begin.
+constexpr std::string_view kOptions = "options/";
+constexpr std::string_view kHyperparameters = "hyperparameters/";
+
 struct ReportOptions {
   std::string directory = ".";
   bool as_text = false;
@@ -299,15 +303,64 @@ std::string saves(const RunHistory& history) {
   return html + "<h2>Checkpoints</h2>\n" + html_table({"name", "UTC", "bytes"}, rows, 2);
 }
 
+using Values = std::map<std::string, std::string>;
+
+// What a start recorded: the fields whose names begin so, without that beginning.
+Values recorded(const internal::JournalEntry& start, std::string_view beginning) {
+  Values values;
+  for (const auto& [key, text] : start.texts)
+    if (key.starts_with(beginning)) values[key.substr(beginning.size())] = text;
+  for (const auto& [key, number] : start.numbers)
+    if (key.starts_with(beginning))
+      values[key.substr(beginning.size())] = fmt::format("{}", number);
+  return values;
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? "none" : "<code>" + html_text(text) + "</code>";
+}
+
+// A row for each value of the last start, and for each that an earlier one had: a column for each
+// start that changed one.
+std::string settings(const RunHistory& history, std::string_view beginning, std::string_view title,
+                     std::string_view note) {
+  std::vector<std::string> titles = {""};
+  std::vector<Values> starts;
+  std::set<std::string> names;
+  for (const internal::JournalEntry& entry : history.journal.entries) {
+    if (entry.event != "start") continue;
+    Values values = recorded(entry, beginning);
+    if (!starts.empty() && values == starts.back()) continue;
+    for (const auto& [name, value] : values) names.insert(name);
+    titles.push_back(fmt::format("from life {}", entry.stamp.life));
+    starts.push_back(std::move(values));
+  }
+  if (names.empty()) return "";
+  constexpr size_t kMaxColumns = 6;  // The newest.
+  const size_t first = starts.size() - std::min(starts.size(), kMaxColumns);
+  titles.erase(titles.begin() + 1, titles.begin() + 1 + static_cast<std::ptrdiff_t>(first));
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& name : names) {
+    rows.push_back({html_text(name)});
+    for (size_t i = first; i < starts.size(); ++i) {
+      const auto found = starts[i].find(name);
+      rows.back().push_back(found == starts[i].end() ? "-" : code(found->second));
+    }
+  }
+  return fmt::format("<h2>{}</h2>\n{}<p class=\"soft\">{}</p>\n", title,
+                     html_table(titles, rows, titles.size()), note);
+}
+
 std::string about(const RunHistory& history) {
   std::vector<std::vector<std::string>> rows;
   const internal::JournalEntry* const start = last_start(history);
   if (start == nullptr) return "";
-  for (const auto& [key, text] : start->texts)
-    rows.push_back({html_text(key), "<code>" + html_text(text) + "</code>"});
-  for (const auto& [key, number] : start->numbers)
-    rows.push_back({html_text(key), fmt::format("<code>{}</code>", number)});
-  return "<h2>The last start</h2>\n" + html_table({"", ""}, rows, 2);
+  for (const auto& [name, value] : recorded(*start, ""))
+    if (!name.starts_with(kOptions) && !name.starts_with(kHyperparameters))
+      rows.push_back({html_text(name), code(value)});
+  return settings(history, kOptions, "Options", "All others have their defaults.") +
+         settings(history, kHyperparameters, "Hyperparameters", "As the program gave them.") +
+         "<h2>The last start</h2>\n" + html_table({"", ""}, rows, 2);
 }
 
 }  // namespace

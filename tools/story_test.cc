@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/story.h"
 
+#include <regex>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,9 +20,21 @@
 namespace crochet::tool {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+
+// The cells of a table in HTML, without tags.
+std::vector<std::string> cells(const std::string& html) {
+  const std::regex cell("<t[hd][^>]*>(.*?)</t[hd]>");
+  const std::regex tag("<[^>]*>");
+  std::vector<std::string> found;
+  for (auto at = std::sregex_iterator(html.begin(), html.end(), cell); at != std::sregex_iterator();
+       ++at)
+    found.push_back(std::regex_replace((*at)[1].str(), tag, ""));
+  return found;
+}
 
 class StoryTest : public testing::Test {
  protected:
@@ -152,6 +166,37 @@ TEST_F(StoryTest, ThePageHasItsSections) {
                                   "Curves", "Saves", "Checkpoints", "The last start"})
     EXPECT_THAT(page, HasSubstr(fmt::format("<h2>{}</h2>", title)));
   EXPECT_THAT(page, HasSubstr("<td>A</td><td class=\"number\">2 s</td>"));
+}
+
+TEST_F(StoryTest, ThePageHasTheOptionsAndWhenTheyChanged) {
+  const auto start = [&](int life, const std::string& fields) {
+    add(life, "start", 0, 100.0 * life, R"(,"pid":7,"host":"node7")" + fields);
+  };
+  EXPECT_THAT(report_page((start(1, ""), history()), 1e9), Not(HasSubstr("<h2>Options</h2>")));
+  start(2, R"(,"options/checkpoint.every_steps":20,"hyperparameters/lr":0.5)");
+  start(3, R"(,"options/checkpoint.every_steps":20,"hyperparameters/lr":0.5)");
+  start(4, R"(,"options/checkpoint.every_steps":20,"options/checkpoint.max_to_keep":"",)"
+           R"("hyperparameters/lr":0.1,"hyperparameters/<b>":"<i>")");
+  const std::string page = report_page(history(), 1e9);
+  const auto options = page.find("<h2>Options</h2>");
+  const auto hyperparameters = page.find("<h2>Hyperparameters</h2>");
+  const auto last_start = page.find("<h2>The last start</h2>");
+  ASSERT_LT(options, hyperparameters);
+  ASSERT_LT(hyperparameters, last_start);
+  EXPECT_THAT(cells(page.substr(options, hyperparameters - options)),
+              ElementsAre("", "from life 1", "from life 2", "from life 4",  //
+                          "checkpoint.every_steps", "-", "20", "20",        //
+                          "checkpoint.max_to_keep", "-", "-", "none"));
+  EXPECT_THAT(cells(page.substr(hyperparameters, last_start - hyperparameters)),
+              ElementsAre("", "from life 1", "from life 2", "from life 4",  //
+                          "&lt;b&gt;", "-", "-", "&lt;i&gt;",               //
+                          "lr", "-", "0.5", "0.1"));
+  EXPECT_THAT(page.substr(last_start), Not(HasSubstr("options/")));
+  for (int life = 5; life < 1000; ++life)
+    start(life, fmt::format(R"(,"hyperparameters/lr":{})", life));
+  EXPECT_THAT(report_page(history(), 1e9),
+              AllOf(HasSubstr("from life 994"), Not(HasSubstr("from life 993"))))
+      << "the newest";
 }
 
 TEST_F(StoryTest, TheTextSaysHowItWentAndWhereTheTimeWent) {

@@ -55,7 +55,7 @@ class Teller {
     const auto found = std::ranges::find(history_.run.lives, entry.stamp.life, &Life::number);
     life_ = &*found;
     end_ = &history_.ends[static_cast<size_t>(found - history_.run.lives.begin())];
-    has_said_end_ = false;
+    has_said_end_ = knows_step_ = false;
     std::string text = fmt::format("life {} begins: process {} on {}", life_->number,
                                    life_->process.pid, life_->process.host);
     if (last_ != nullptr)
@@ -150,8 +150,9 @@ class Teller {
   }
 
   // Before its restore, a life knows no step: it is that from which it continues.
-  int64_t step_of(const JournalEntry& entry) const {
-    return entry.stamp.step == 0 ? life_->first_step : entry.stamp.step;
+  int64_t step_of(const JournalEntry& entry) {
+    knows_step_ = knows_step_ || entry.stamp.step > 0 || entry.event == "restore";
+    return knows_step_ ? entry.stamp.step : life_->first_step;
   }
 
   void say(const JournalEntry& entry, Tone tone, std::string text) {
@@ -187,6 +188,7 @@ class Teller {
   const RunEnd* end_ = nullptr;  // Of life_.
   const JournalEntry* last_ = nullptr;
   bool has_said_end_ = false;
+  bool knows_step_ = false;  // An event of the life has said one.
   bool has_failed_save_ = false;
   int64_t furthest_ = 0;
   StoryLine repeated_;

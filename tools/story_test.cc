@@ -112,6 +112,20 @@ TEST_F(StoryTest, WhatHappensAgainAndAgainIsOneLine) {
                                    testing::StartsWith("killed, at step 430 or after it")));
 }
 
+TEST_F(StoryTest, EachLineHasTheStepOfItsMoment) {
+  start(1, 0);
+  add(1, "end", 650, 1, R"(,"why":"stop","exit_code":143)");
+  start(2, 2);
+  add(2, "warning", 0, 3, R"(,"message":"the disk is slow")");
+  add(2, "restore", 650, 4, R"(,"checkpoint":"run/model.ckpt-650","seconds":1)");
+  add(2, "recovery", 699, 5, R"(,"error":"a spike")");
+  add(2, "restore", 0, 6, R"(,"checkpoint":"run/model.ckpt-0","seconds":1)");
+  add(2, "warning", 0, 7, R"(,"message":"the disk is still slow")");
+  std::vector<int64_t> steps;
+  for (const StoryLine& line : story_of(history())) steps.push_back(line.step);
+  EXPECT_THAT(steps, ElementsAre(0, 650, 650, 650, 650, 699, 0, 0, 0));
+}
+
 TEST_F(StoryTest, RecoveriesAndRequests) {
   start(1, 0);
   add(1, "recovery", 40, 10, R"(,"number":1,"error":"UNAVAILABLE: the worker is gone")");

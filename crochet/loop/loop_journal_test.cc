@@ -107,6 +107,20 @@ TEST_F(LoopJournalTest, ProgressIsRecordedAtFirstAndTwiceAMinute) {
   EXPECT_EQ(steps, (std::vector<int64_t>{1, 31, 61, 91}));
 }
 
+// Also after a recovery, which goes back.
+TEST_F(LoopJournalTest, AWarningHasTheStepThatItIsAfter) {
+  bool has_failed = false;
+  run(options(), [&](Step& step) {
+    if (step.number() == 13 || step.number() == 34) log_warning("the queue is empty");
+    if (step.number() != 36 || std::exchange(has_failed, true)) return;
+    throw AbortedError("the worker is gone");
+  });
+  std::vector<int64_t> steps;
+  for (const JournalEntry& each : entries())
+    if (each.text("message") == "the queue is empty") steps.push_back(each.stamp.step);
+  EXPECT_EQ(steps, (std::vector<int64_t>{12, 33, 33}));
+}
+
 TEST_F(LoopJournalTest, TheStartHasOptionsAndHyperparameters) {
   Loop loop(options());
   loop.hyperparameter("rate", 0.5);

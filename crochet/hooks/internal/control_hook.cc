@@ -61,8 +61,7 @@ void ControlHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> ControlHook::before_run(SessionRunContext& context) {
-  is_step_requested_ = limit_.has_value();
-  if (is_step_requested_) context.request_global_step();
+  context.request_global_step();
   return {};
 }
 
@@ -90,12 +89,13 @@ void ControlHook::look() {
 
 void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&) {
   if (stops_when_saved_ && listener_->take()) context.request_stop(*stops_when_saved_);
+  const int64_t at_least = context.global_step() + 1;  // A run may make several steps.
+  if (journal_) journal_->is_after(at_least);
   const bool looks = is_time_to_look();
   if (looks) look();
   const bool reports = looks && journal_ && is_progress_due();
   if (!request_ && !limit_ && !reports) return;
-  const int64_t step =
-      is_step_requested_ ? context.global_step() + 1 : read_global_step(context.session());
+  const int64_t step = request_ || reports ? read_global_step(context.session()) : at_least;
   if (reports) record_progress(step, context);
   if (request_) carry_out(*std::exchange(request_, std::nullopt), step, context);
   if (const auto why = reached(step)) {

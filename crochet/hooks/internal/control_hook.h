@@ -62,7 +62,6 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
   int steps_to_reading_ = 1;
   std::optional<ControlRequest> request_;
   std::optional<RunLimit> limit_;
-  bool is_step_requested_ = false;
   bool is_time_over_ = false;                    // As of the last look.
   bool knows_limit_ = false;                     // It has been read.
   std::optional<std::string> stops_when_saved_;  // Why.

@@ -64,7 +64,7 @@ Journal::~Journal() = default;
 
 JournalStamp Journal::stamp() const {
   return {.life = life_,
-          .step = step_,
+          .step = step_.load(std::memory_order_relaxed),
           .time = clock_.wall_time(),
           .steady = to_seconds(clock_.now().time_since_epoch())};
 }
@@ -101,7 +101,7 @@ void Journal::open_with(JournalEvent start) {
 }
 
 void Journal::keep(JournalEvent event) {
-  if (event.step()) step_ = std::max(step_, *event.step());
+  if (event.step()) step_ = std::max(step_.load(), *event.step());
   if (waiting_.size() < kMaxWaiting)
     waiting_.push_back({std::move(event), stamp()});
   else

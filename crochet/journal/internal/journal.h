@@ -73,6 +73,8 @@ class CROCHET_EXPORT Journal final : public LogListener {
   std::optional<LastLife> unended_life() const;
   // A session begins after `step`, to which the run goes back in a recovery.
   void go_back_to(int64_t step) noexcept;
+  // The step that events without one of their own are after. Costs nothing.
+  void is_after(int64_t step) noexcept { step_.store(step, std::memory_order_relaxed); }
   // The error with which the life ends.
   void fail(const std::exception_ptr& error) noexcept;
   // The life ends, with that error if there is one. What follows is not recorded.
@@ -126,8 +128,8 @@ class CROCHET_EXPORT Journal final : public LogListener {
   JournalStamp start_;
   LastLife previous_;
   int64_t life_ = 0;
-  int64_t step_ = 0;
-  std::deque<Waiting> waiting_;  // Until they can be written.
+  std::atomic<int64_t> step_ = 0;  // The last that is known; written without the mutex, too.
+  std::deque<Waiting> waiting_;    // Until they can be written.
   std::optional<DirectoryLock> lock_;
   std::shared_ptr<Directory> open_directory_;
   std::unique_ptr<WritableFile> file_;  // Null after an error.

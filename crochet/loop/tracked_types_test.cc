@@ -23,6 +23,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/checkpoint/any_format/checkpoint_reader.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/eigen.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/loop/loop.h"
@@ -31,6 +33,10 @@
 
 namespace crochet::tracked_types {
 namespace {
+
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::ThrowsMessage;
 
 struct Point {
   double x = 0, y = 0;
@@ -61,6 +67,22 @@ struct Tree {
   int value = 0;
   std::unique_ptr<Tree> left, right;
   void track(Tracker& tracker) { tracker("value", value)("left", left)("right", right); }
+};
+
+// It lists nothing.
+struct Settings {
+  float rate = 0.5F;
+  std::string name = {};
+  std::vector<int> sizes = {};
+  double grid[2][2] = {};
+  std::optional<Point> origin = {};
+  std::map<std::string, Settings> children = {};
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+struct Sample {
+  std::array<float, 2> input = {};
+  int64_t label = 0;
+  friend bool operator==(const Sample&, const Sample&) = default;
 };
 
 enum class Phase : uint8_t { kWarmUp, kTraining, kDone };
@@ -111,15 +133,18 @@ class TrackedTypesTest : public testing::TestWithParam<CheckpointFormat> {
             .files = &*files_};
   }
 
+  template <typename T>
+  void save(T& value) {
+    files_.emplace();
+    Loop loop(options());
+    loop.track("value", value);
+    loop.run([] {});
+  }
+
   // `value` is what one program saves; the others are what programs have that restore it.
   template <typename T, typename... Others>
   void expect_kept_in(T& value, Others&... others) {
-    files_.emplace();
-    {
-      Loop loop(options());
-      loop.track("value", value);
-      loop.run([] {});
-    }
+    save(value);
     const auto restore = [&](T& other) {
       Loop loop(options());
       loop.track("value", other);
@@ -132,6 +157,14 @@ class TrackedTypesTest : public testing::TestWithParam<CheckpointFormat> {
   void expect_kept(T value, T changed = {}) {
     T fresh{};
     expect_kept_in(value, fresh, changed);
+  }
+
+  std::vector<std::string> stored_names() {
+    std::vector<std::string> names;
+    for (const auto& [name, info] :
+         CheckpointReader(*latest_checkpoint(*files_, "run"), *files_).tensors())
+      names.push_back(name);
+    return names;
   }
 
   std::optional<MemoryFileSystem> files_;
@@ -361,6 +394,65 @@ TEST_P(TrackedTypesTest, SpansOfParts) {
   loop.track("value", std::span<Point>(memory));
   loop.restore();
   EXPECT_THAT(memory, testing::ElementsAre(Point{1, 2}, Point{3, 4}));
+}
+
+TEST_P(TrackedTypesTest, StructsThatListNothing) {
+  const Settings settings{
+      .rate = 0.1F,
+      .name = "wide",
+      .sizes = {3, 4},
+      .grid = {{1, 2}, {3, 4}},
+      .origin = Point{1, 2},
+      .children = {
+          {"deep", {.rate = 7, .name = "child", .sizes = {}, .origin = {}, .children = {}}}}};
+  expect_kept(settings, Settings{.rate = 2, .sizes = {9}, .children = {{"other", {}}}});
+  expect_kept(std::optional(settings));
+  expect_kept(std::vector<Settings>{settings, {}, settings}, std::vector<Settings>(7));
+  expect_kept(std::vector<Settings>(), {settings});
+  expect_kept(std::variant<int, Settings>(settings), {3});
+  expect_kept(std::tuple(7, Sample{{1, 2}, 3}));
+  expect_kept(std::deque<Sample>{{{1, 2}, 3}, {{4, 5}, 6}}, std::deque<Sample>(5));
+  auto pointer = std::make_unique<Settings>(settings);
+  auto other = std::make_unique<Settings>();
+  std::unique_ptr<Settings> none;
+  expect_kept_in(pointer, other, none);
+  struct Local {
+    std::mt19937 generator;
+    std::atomic<int> count = 0;
+  };
+  Local local;
+  local.generator.seed(3);
+  local.count = 4;
+  save(local);
+  Local restored;
+  Loop loop(options());
+  loop.track("value", restored);
+  EXPECT_EQ(loop.restore(), 1);
+  EXPECT_EQ(restored.generator, local.generator);
+  EXPECT_EQ(restored.count, 4);
+}
+
+TEST_P(TrackedTypesTest, MembersThatListNothingAreCalledAsInTheProgram) {
+  std::vector<Sample> samples(3);
+  Settings settings{.children = {{"a", {}}}};
+  save(settings);
+  EXPECT_THAT(stored_names(), IsSupersetOf({"value/rate", "value/name", "value/sizes", "value/grid",
+                                            "value/children/a/rate"}));
+  save(samples);
+  EXPECT_THAT(stored_names(), IsSupersetOf({"value/input", "value/label"})) << "columns";
+  // A member is missing in the checkpoint: what it should be, nobody knows.
+  struct Longer {
+    std::array<float, 2> input = {};
+    int64_t label = 0;
+    float weight = 1;
+  };
+  Longer longer;
+  Sample sample{{1, 2}, 3};
+  save(sample);
+  Loop loop(options());
+  loop.track("value", longer);
+  EXPECT_THAT([&] { loop.restore(); }, ThrowsMessage<Error>(HasSubstr("value/weight")));
+  EXPECT_EQ(longer.label, 0) << "nothing is changed";
 }
 
 }  // namespace

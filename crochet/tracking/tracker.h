@@ -21,6 +21,7 @@
 #include "crochet/tracking/internal/part_visitor.h"
 #include "crochet/tracking/internal/part_walks.h"
 #include "crochet/tracking/internal/saveable_adapters.h"
+#include "crochet/tracking/internal/struct_members.h"
 #include "crochet/tracking/internal/type_shapes.h"
 
 namespace crochet::inline v0 {
@@ -30,14 +31,18 @@ namespace internal {
 class ProvidedState;
 }  // namespace internal
 
-// Records which values must survive a restart, and their names. A type lists its
-// parts in one of two ways, in a member function or in a free function in
-// its namespace:
+// Records which values must survive a restart, and their names. The parts of a struct are its
+// members, under their names, if all are public, at most 64, and can be initialised by {}, and if
+// it has no base class:
 //
 //   struct Perceptron {
 //     Eigen::MatrixXf w1, w2;
-//     void track(Tracker& tracker) { tracker("w1", w1)("w2", w2); }
 //   };
+//
+// Any other type lists its parts in one of two ways, in a member function or in a free function in
+// its namespace, and so does a struct that is to have other parts or names:
+//
+//   void track(Tracker& tracker) { tracker("w1", w1_)("w2", w2_); }
 //   void track(Tracker& tracker, Perceptron& model) { tracker("w1", model.w1)("w2", model.w2); }
 //
 // Parts may be, nested to any depth (docs/tracking.md has a table):
@@ -48,7 +53,7 @@ class ProvidedState;
 // - std::pair, std::tuple, std::optional, std::variant, std::unique_ptr and std::shared_ptr, whose
 //   values are made at a restore, by their default constructors, if they are absent;
 // - Tensor; Eigen matrices (with <crochet/eigen.h>); standard random generators and distributions;
-// - structs that list their parts, and anything with `TensorMap save() const` and
+// - such structs and classes, and anything with `TensorMap save() const` and
 //   `void restore(const TensorMap&)`.
 //
 // Anything else does not compile, nor does a temporary other than a span: it would be destroyed,
@@ -319,11 +324,13 @@ inline constexpr bool kCanBeTracked = false;
 // A compiler names the type T where it reports these.
 template <typename T>
 struct TypeThatCannotBeTracked {
-  static_assert(kCanBeTracked<T>,
-                "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "
-                "`TensorMap save() const` and `void restore(const TensorMap&)`; for Eigen's "
-                "matrices include <crochet/eigen.h>; or leave it out if the program can make it "
-                "again");
+  static_assert(
+      kCanBeTracked<T>,
+      "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "
+      "`TensorMap save() const` and `void restore(const TensorMap&)`; a struct needs neither "
+      "if all its members are public, at most 64, and can be initialised by {}, and it has "
+      "no base class; for Eigen's matrices include <crochet/eigen.h>; or leave it out if "
+      "the program can make it again");
 };
 template <typename T>
 struct TypeThatCannotBeTracked<const T> {
@@ -404,7 +411,8 @@ void Tracker::add_member(std::string_view name, T& value) const {
 
 template <typename T>
 constexpr bool Tracker::lists_parts() {
-  return internal::TracksItself<T> || internal::TrackedByFunction<T> || internal::SavesItself<T>;
+  return internal::TracksItself<T> || internal::TrackedByFunction<T> || internal::SavesItself<T> ||
+         internal::PlainStruct<T>;
 }
 
 template <typename T>
@@ -527,6 +535,9 @@ void Tracker::track_value(T& value) {
   } else if constexpr (internal::Sequence<T>) {
     if (has_rows_) return Walks::sequence(*this, value);
     provide([&value](Tracker& here) { Walks::sequence(here, value); });
+  } else if constexpr (internal::PlainStruct<T>) {
+    internal::for_each_member(
+        value, [this](std::string_view name, auto& member) { this->track_at(name, member); });
   } else {
     internal::TypeThatCannotBeTracked<T>();
   }

@@ -58,6 +58,15 @@ endforeach()
 expect_no_error(tracked.cc -DTRACKED=ConstView)
 expect_no_error(tracked.cc -DTRACKED=TrackByValue)
 
+# The members of a struct, if they are found.
+expect_no_error(tracked.cc -DTRACKED=Listed)
+foreach(type WithBase WithExplicit TooMany)
+  expect_error("${advice}.*at most 64" tracked.cc -DTRACKED=${type})
+endforeach()
+expect_error("std::mutex" tracked.cc -DTRACKED=WithMutex)
+expect_error("cannot track a raw pointer" tracked.cc -DTRACKED=WithPointer)
+expect_error("${const_advice}" tracked.cc -DTRACKED=WithConst)
+
 # The compiler names each type, also where it is a part of others.
 errors_of(text tracked.cc
           "-DTRACKED=std::tuple<std::unique_lock<std::mutex>, std::mutex, std::thread, std::any, \

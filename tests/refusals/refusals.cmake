@@ -60,7 +60,7 @@ expect_no_error(tracked.cc -DTRACKED=TrackByValue)
 
 # The members of a struct, if they are found.
 expect_no_error(tracked.cc -DTRACKED=Listed)
-foreach(type WithBase WithExplicit TooMany)
+foreach(type WithBase WithExplicit WithExplicitDefault TooMany)
   expect_error("${advice}.*at most 64" tracked.cc -DTRACKED=${type})
 endforeach()
 expect_error("std::mutex" tracked.cc -DTRACKED=WithMutex)

@@ -54,7 +54,16 @@ struct Explicit {
   void track(crochet::Tracker&) {}
 };
 struct WithExplicit {
+  int number = 0;
   Explicit it;
+};
+struct ExplicitDefault {
+  explicit ExplicitDefault(int = 0) {}
+  void track(crochet::Tracker&) {}
+};
+struct WithExplicitDefault {
+  int number = 0;
+  ExplicitDefault it;
 };
 struct TooMany {
   int a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13;

@@ -158,13 +158,23 @@ struct AnyBaseOf {
   requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base() const;
 };
 
+struct AnyValue {
+  template <typename T>
+  operator T() const;
+};
+
 // How many members T has; 0 for a struct without any, with base classes, with more than
-// kMaxMembers, or with one that cannot be initialised by {}.
+// kMaxMembers, or with one that cannot be initialised by {}, such as of a class whose constructor
+// is explicit: the pairs of braces end before it.
 template <typename T>
 consteval size_t num_members() {
   // clang-format off
   if constexpr (requires { T{AnyBaseOf<T>{}}; } || requires { T{CROCHET_BRACES_65}; }) return 0;
-#define CROCHET_COUNT(n) else if constexpr (requires { T{CROCHET_BRACES_##n}; }) return n;
+#define CROCHET_COUNT(n)                                     \
+  else if constexpr (requires { T{CROCHET_BRACES_##n}; }) {   \
+    const bool has_more = requires { T{CROCHET_BRACES_##n, AnyValue{}}; }; \
+    return has_more ? 0 : (n);                               \
+  }
   CROCHET_COUNT(64) CROCHET_COUNT(63) CROCHET_COUNT(62) CROCHET_COUNT(61)
   CROCHET_COUNT(60) CROCHET_COUNT(59) CROCHET_COUNT(58) CROCHET_COUNT(57)
   CROCHET_COUNT(56) CROCHET_COUNT(55) CROCHET_COUNT(54) CROCHET_COUNT(53)

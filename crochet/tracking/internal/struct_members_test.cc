@@ -88,9 +88,17 @@ class Private {
 struct Explicit {
   explicit Explicit(int) {}
 };
+struct ExplicitDefault {
+  explicit ExplicitDefault(int = 0) {}
+};
 struct WithExplicit {
   int number;
   Explicit it;
+};
+struct WithExplicitDefault {
+  int number;
+  ExplicitDefault it;
+  int more;
 };
 union Either {
   int a;
@@ -129,6 +137,7 @@ TEST(StructMembersTest, AreNotFoundOfOtherTypes) {
   EXPECT_FALSE(PlainStruct<DerivedOfEmpty>);
   EXPECT_FALSE(PlainStruct<Private>);
   EXPECT_FALSE(PlainStruct<WithExplicit>);
+  EXPECT_FALSE(PlainStruct<WithExplicitDefault>);
   EXPECT_FALSE(PlainStruct<Either>);
   EXPECT_FALSE(PlainStruct<const Eight>);
   EXPECT_FALSE(PlainStruct<int>);

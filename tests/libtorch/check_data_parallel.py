@@ -11,6 +11,7 @@ differs, the others end with an error that names it, within the limit.
 import array
 import os
 import pathlib
+import random
 import re
 import socket
 import subprocess
@@ -25,9 +26,15 @@ TOLERANCE = 1e-6
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those of connections, of which one may be taken at any moment."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def start(program, mode, path, rank, size, port):

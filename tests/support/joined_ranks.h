@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <barrier>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -14,8 +18,17 @@
 
 namespace crochet::inline v0 {
 
-// A port that was free a moment ago.
-inline uint16_t free_port() { return internal::port_of(*internal::listen_on(0)); }
+// A port that nobody listens on, and that no connection is given: those of connections begin at
+// 32768, and one of them may be taken at any moment.
+inline uint16_t free_port() {
+  constexpr uint32_t kFirst = 10'000;
+  constexpr uint32_t kNumber = 20'000;
+  static std::atomic<uint32_t> next = static_cast<uint32_t>(::getpid()) * 101;
+  for (;;) {
+    const auto port = static_cast<uint16_t>(kFirst + next++ % kNumber);
+    if (internal::listen_on(port)) return port;
+  }
+}
 
 // As a script sets it for a rank of a job on this machine.
 inline GroupEnvironment environment_of(int rank, int size, uint16_t port) {

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -72,9 +73,15 @@ def check(arguments, number, mode, action, forbids):
 
 
 def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
+    """Below those of connections, of which one may be taken at any moment."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def check_ranks(arguments, number):

@@ -13,6 +13,7 @@ PROGRAM is digits_data_parallel.
 import argparse
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -24,9 +25,15 @@ LIMIT_SECS = 240
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that nobody listens on, below those that connections are given, from 32768 on."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def start(options, directory, restart):

@@ -16,6 +16,7 @@ import argparse
 import ctypes
 import math
 import os
+import random
 import re
 import signal
 import socket
@@ -25,12 +26,19 @@ import time
 
 
 def free_ports(number):
-    """Free ports, chosen together so that no port is repeated."""
-    sockets = [socket.socket() for _ in range(number)]
+    """Ports that nobody listens on, below those that connections are given, from 32768 on."""
+    sockets = []
+    ports = []
     try:
-        for one in sockets:
-            one.bind(("", 0))
-        return [one.getsockname()[1] for one in sockets]
+        while len(ports) < number:
+            port = random.randrange(10000, 32000)
+            sockets.append(socket.socket())
+            try:
+                sockets[-1].bind(("", port))
+            except OSError:
+                continue
+            ports.append(port)
+        return ports
     finally:
         for one in sockets:
             one.close()

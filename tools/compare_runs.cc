@@ -43,8 +43,7 @@ using Row = std::pair<std::string, std::vector<std::string>>;  // A name, and a 
 std::map<std::string, std::string> start_of(const RunHistory& history) {
   const internal::JournalEntry* const start = last_start(history);
   if (start == nullptr) return {};
-  std::map<std::string, std::string> fields(start->texts.begin(), start->texts.end());
-  for (const auto& [key, number] : start->numbers) fields[key] = fmt::format("{}", number);
+  std::map<std::string, std::string> fields = start_fields(*start);
   // Of every process.
   for (const char* const key : {"pid", "boot", "process_start", "oom_kills", "memory_group"})
     fields.erase(key);

@@ -303,48 +303,35 @@ std::string saves(const RunHistory& history) {
   return html + "<h2>Checkpoints</h2>\n" + html_table({"name", "UTC", "bytes"}, rows, 2);
 }
 
-using Values = std::map<std::string, std::string>;
-
-// What a start recorded: the fields whose names begin so, without that beginning.
-Values recorded(const internal::JournalEntry& start, std::string_view beginning) {
-  Values values;
-  for (const auto& [key, text] : start.texts)
-    if (key.starts_with(beginning)) values[key.substr(beginning.size())] = text;
-  for (const auto& [key, number] : start.numbers)
-    if (key.starts_with(beginning))
-      values[key.substr(beginning.size())] = fmt::format("{}", number);
-  return values;
-}
-
 std::string code(const std::string& text) {
   return text.empty() ? "none" : "<code>" + html_text(text) + "</code>";
 }
 
-// A row for each value of the last start, and for each that an earlier one had: a column for each
-// start that changed one.
+// A row for each name, and a column for each start that changed a value, of which the newest are
+// shown.
 std::string settings(const RunHistory& history, std::string_view beginning, std::string_view title,
                      std::string_view note) {
-  std::vector<std::string> titles = {""};
-  std::vector<Values> starts;
+  constexpr size_t kMaxColumns = 6;
+  using Values = std::map<std::string, std::string>;
+  std::vector<std::pair<int64_t, Values>> starts;  // By life.
   std::set<std::string> names;
   for (const internal::JournalEntry& entry : history.journal.entries) {
     if (entry.event != "start") continue;
-    Values values = recorded(entry, beginning);
-    if (!starts.empty() && values == starts.back()) continue;
+    Values values = start_fields(entry, beginning);
+    if (!starts.empty() && values == starts.back().second) continue;
     for (const auto& [name, value] : values) names.insert(name);
-    titles.push_back(fmt::format("from life {}", entry.stamp.life));
-    starts.push_back(std::move(values));
+    starts.emplace_back(entry.stamp.life, std::move(values));
+    if (starts.size() > kMaxColumns) starts.erase(starts.begin());
   }
   if (names.empty()) return "";
-  constexpr size_t kMaxColumns = 6;  // The newest.
-  const size_t first = starts.size() - std::min(starts.size(), kMaxColumns);
-  titles.erase(titles.begin() + 1, titles.begin() + 1 + static_cast<std::ptrdiff_t>(first));
+  std::vector<std::string> titles = {""};
+  for (const auto& [life, values] : starts) titles.push_back(fmt::format("from life {}", life));
   std::vector<std::vector<std::string>> rows;
   for (const std::string& name : names) {
     rows.push_back({html_text(name)});
-    for (size_t i = first; i < starts.size(); ++i) {
-      const auto found = starts[i].find(name);
-      rows.back().push_back(found == starts[i].end() ? "-" : code(found->second));
+    for (const auto& [life, values] : starts) {
+      const auto found = values.find(name);
+      rows.back().push_back(found == values.end() ? "-" : code(found->second));
     }
   }
   return fmt::format("<h2>{}</h2>\n{}<p class=\"soft\">{}</p>\n", title,
@@ -355,7 +342,7 @@ std::string about(const RunHistory& history) {
   std::vector<std::vector<std::string>> rows;
   const internal::JournalEntry* const start = last_start(history);
   if (start == nullptr) return "";
-  for (const auto& [name, value] : recorded(*start, ""))
+  for (const auto& [name, value] : start_fields(*start))
     if (!name.starts_with(kOptions) && !name.starts_with(kHyperparameters))
       rows.push_back({html_text(name), code(value)});
   return settings(history, kOptions, "Options", "All others have their defaults.") +

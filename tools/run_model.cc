@@ -142,6 +142,17 @@ const internal::JournalEntry* last_start(const RunHistory& history) {
   return start == entries.rend() ? nullptr : &*start;
 }
 
+std::map<std::string, std::string> start_fields(const internal::JournalEntry& start,
+                                                std::string_view beginning) {
+  std::map<std::string, std::string> fields;
+  for (const auto& [key, text] : start.texts)
+    if (key.starts_with(beginning)) fields[key.substr(beginning.size())] = text;
+  for (const auto& [key, number] : start.numbers)
+    if (key.starts_with(beginning))
+      fields[key.substr(beginning.size())] = fmt::format("{}", number);
+  return fields;
+}
+
 std::vector<Curve> curves_of(const RunHistory& history) {
   std::map<std::string, Curve> by_name;
   for (const auto& [step, metrics] : history.points)

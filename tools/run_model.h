@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crochet/checkpoint/directory/internal/found_checkpoint.h"
@@ -54,6 +55,11 @@ RunModel read_run(FileSystem& files, const std::string& directory, const Machine
 
 // How the last process began; null if the journal does not say.
 const internal::JournalEntry* last_start(const RunHistory& history);
+
+// The fields of a start whose names begin with `beginning`, without that, and their values as
+// texts.
+std::map<std::string, std::string> start_fields(const internal::JournalEntry& start,
+                                                std::string_view beginning = "");
 
 // True for a curve that crochet measures itself.
 bool is_of_crochet(const std::string& curve);

@@ -189,11 +189,6 @@ std::optional<LastLife> Journal::unended_life() const {
   return previous_;
 }
 
-void Journal::go_back_to(int64_t step) noexcept {
-  const Inside inside(*this);
-  step_ = step;
-}
-
 void Journal::fail(const std::exception_ptr& error) noexcept {
   const Inside inside(*this);
   failure_ = error;

@@ -71,9 +71,8 @@ class CROCHET_EXPORT Journal final : public LogListener {
   }
   // The life before this one, if it has not recorded its end: it was killed, or has crashed.
   std::optional<LastLife> unended_life() const;
-  // A session begins after `step`, to which the run goes back in a recovery.
-  void go_back_to(int64_t step) noexcept;
-  // The step that events without one of their own are after. Costs nothing.
+  // The step that events without one of their own are after: the last that was made, or that to
+  // which the run has gone back. Costs a store.
   void is_after(int64_t step) noexcept { step_.store(step, std::memory_order_relaxed); }
   // The error with which the life ends.
   void fail(const std::exception_ptr& error) noexcept;

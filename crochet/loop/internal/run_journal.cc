@@ -81,7 +81,7 @@ void RunJournal::begin_session() {
 }
 
 void RunJournal::record_session(const std::optional<RestoreReport>& restored, int64_t step) {
-  journal_->go_back_to(step);
+  journal_->is_after(step);
   if (num_sessions_ == 1) log_lost(step);
   if (!restored) return;
   journal_->record([&] {

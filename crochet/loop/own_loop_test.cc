@@ -343,6 +343,40 @@ TEST_F(OwnLoopTest, CountsAsFailedIfTheLoopIsDestroyedBefore) {
   loop.finish();
 }
 
+// What the program has half changed since the last step is in no checkpoint.
+TEST_F(OwnLoopTest, SavesNothingIfTheProgramFailsBetweenTwoSteps) {
+  std::pair<int64_t, int64_t> both;
+  const auto fail_at_seven = [&](LoopOptions given) {
+    both = {};
+    Loop loop(std::move(given));
+    loop.track("both", both);
+    loop.start();
+    for (;;) {
+      ++both.first;
+      if (both.first == 7) throw std::runtime_error("the data is bad");
+      ++both.second;
+      loop.step([] {});
+    }
+  };
+  EXPECT_THROW(fail_at_seven(options()), std::runtime_error);
+  EXPECT_TRUE(log_.contains("the last step is not saved: the program failed after it"));
+  {
+    Loop loop(options());
+    loop.track("both", both);
+    EXPECT_EQ(loop.start(), 5);
+    EXPECT_EQ(both.first, both.second);
+    loop.finish();
+  }
+  LoopOptions intact = options();
+  intact.checkpoint.dir = "intact";
+  intact.ending.save_on_error = true;
+  EXPECT_THROW(fail_at_seven(intact), std::runtime_error);
+  Loop loop(intact);
+  loop.track("both", both);
+  EXPECT_EQ(loop.start(), 6);
+  loop.finish();
+}
+
 TEST_F(OwnLoopTest, RefusesCallsInAnotherOrder) {
   int64_t count = 0;
   Loop loop(options());

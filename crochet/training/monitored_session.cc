@@ -432,7 +432,12 @@ void MonitoredSession::save_last_step() noexcept {
   if (open_session_ == nullptr || !agreement_->is_alone()) return;
   const bool stops = stop_.stop_request() || pending_signal() != 0;
   if (!stops && !options_.saves_on_error) return;
-  if (const char* const reason = open_session_->hooked().reason_not_to_save(stops)) {
+  const char* const reason =
+      fails_between_steps_
+          ? "the program failed after it, and may have changed the state since then "
+            "(EndOptions::save_on_error says that it has not)"
+          : open_session_->hooked().reason_not_to_save(stops);
+  if (reason != nullptr) {
     internal::log_lazily(Severity::kWarning,
                          [&] { return fmt::format("the last step is not saved: {}", reason); });
     return;

@@ -252,6 +252,7 @@ class CROCHET_EXPORT MonitoredSession {
   std::optional<RestoreReport> restored_;
   std::optional<int64_t> closed_at_step_;
   StopState stop_;
+  bool fails_between_steps_ = false;     // The program may have changed the state since the last.
   int num_repeatable_ = 0;               // The calls being made that can be repeated.
   const char* calling_ = nullptr;        // The function that is calling hooks or operations.
   std::exception_ptr error_of_thread_;   // Of the last OpenSession, once it was closed.

@@ -190,6 +190,7 @@ LoopState::~LoopState() {
   if (!started_) return;
   constexpr const char* kWhy = "the loop was destroyed before Loop::finish";
   log_warning(fmt::format("{}: its run counts as failed", kWhy));
+  if (!options_.ending.save_on_error) started_->record_failure_between_steps();
   started_.reset();
   agreement_->fail(std::make_exception_ptr(CancelledError(kWhy)));
 }

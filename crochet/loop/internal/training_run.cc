@@ -232,6 +232,10 @@ void internal::StartedRun::record_changed_state() {
     if (auto* const saver = dynamic_as<CheckpointSaverHook>(&*hook)) saver->record_changed_state();
 }
 
+void internal::StartedRun::record_failure_between_steps() {
+  if (session_) session_->fails_between_steps_ = true;
+}
+
 void internal::StartedRun::close_session() {
   if (!journal_) return session_->close();
   if (const auto request = session_->stop_request())

@@ -71,6 +71,8 @@ class StartedRun {
   // The program may have changed its state since the last step: finish() saves it, though that step
   // may be saved already.
   void record_changed_state();
+  // The same, and it has failed there: that step is not saved.
+  void record_failure_between_steps();
   // Closes the session. Throws: as MonitoredSession::close().
   RunReport finish();
 

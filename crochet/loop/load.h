@@ -19,8 +19,14 @@ namespace crochet::inline v0 {
 class CROCHET_EXPORT TrackedValue {
  public:
   template <typename T>
-  TrackedValue(std::string name, T& value)
+  requires(!internal::TrackedReference<T>) TrackedValue(std::string name, T& value)
       : track_([name = std::move(name), &value](Tracker& tracker) { tracker(name, value); }) {}
+  // For sharded(value, ...), fixed(value) and the like.
+  template <internal::TrackedReference T>
+  TrackedValue(std::string name, T value)
+      : track_([name = std::move(name), value = std::move(value)](Tracker& tracker) {
+          tracker(name, T(value));
+        }) {}
 
   void track(Tracker& tracker) const { track_(tracker); }
 

@@ -320,5 +320,15 @@ TEST_F(WholeValuesTest, OtherPartsAreLoadedBesideThem) {
   EXPECT_EQ(now.mass, 1);
 }
 
+TEST_F(WholeValuesTest, AReferenceToAValueCanBeLoadedItself) {
+  const std::map<IntPair, int> stored = {{{1, 2}, 1}};
+  save(stored);
+  std::map<IntPair, int> now = {{{1, 2}, 7}};
+  load(RestoreOptions{.from = "run"}, {{"v", fixed(now)}}, files_.get());
+  EXPECT_EQ(now, stored);
+  now = {};
+  EXPECT_THROW(load(RestoreOptions{.from = "run"}, {{"v", fixed(now)}}, files_.get()), Error);
+}
+
 }  // namespace
 }  // namespace crochet

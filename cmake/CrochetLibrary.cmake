@@ -24,12 +24,13 @@ function(crochet_library name)
     list(APPEND headers ${installed})
   endforeach()
   if(name STREQUAL "crochet")
-    list(APPEND headers ${PROJECT_SOURCE_DIR}/crochet/crochet.h ${PROJECT_SOURCE_DIR}/crochet/eigen.h
-         ${PROJECT_SOURCE_DIR}/crochet/fmt.h ${PROJECT_SOURCE_DIR}/crochet/version.h)
+    foreach(header armadillo cereal crochet eigen fmt version xtensor)
+      list(APPEND headers ${PROJECT_SOURCE_DIR}/crochet/${header}.h)
+    endforeach()
   endif()
   # Headers that need a library which crochet itself does not ask for: compiled by those who have it.
   set(adapters ${headers})
-  list(FILTER headers EXCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
+  list(FILTER headers EXCLUDE REGEX "/(armadillo|cereal|eigen|xtensor|fmt|dlpack|[a-z_]*_contract)[.]h$")
   list(REMOVE_ITEM adapters ${headers})
 
   set(type)

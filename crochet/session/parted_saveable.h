@@ -28,6 +28,8 @@ inline constexpr std::string_view kEmptyName = "%empty";
 inline constexpr std::string_view kNullName = "%null";
 // The class of an object: the part beneath it has the name of the class.
 inline constexpr std::string_view kClassName = "%class";
+// Beneath it, the version of the class that wrote the parts.
+inline constexpr std::string_view kVersionName = "%version";
 // How many rows each rank has of arrays that the ranks have together.
 inline constexpr std::string_view kRowsName = "%rows";
 

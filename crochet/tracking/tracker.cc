@@ -235,6 +235,24 @@ void Tracker::mark(std::string_view name) const {
       [](const TensorMap&) {}));
 }
 
+void Tracker::add_versioned(uint32_t present,
+                            std::function<void(Tracker& here, uint32_t version)> list) {
+  provide([present, list = std::move(list)](Tracker& here) {
+    uint32_t version = present;
+    const std::vector<std::string> names = here.stored().beneath(internal::kVersionName).names();
+    if (!names.empty()) {
+      const auto stored = internal::unsigned_number(names.front());
+      if (!stored || *stored > present)
+        throw InvalidArgumentError(fmt::format(
+            "\"{}\" was written by version {} of its class, which is later than the program's, {}",
+            here.name(), names.front(), present));
+      version = static_cast<uint32_t>(*stored);
+    }
+    here.beneath(internal::kVersionName).mark(std::to_string(version));
+    list(here, version);
+  });
+}
+
 void Tracker::record_epochs(const EpochOrder& epochs) const {
   if (members_ != nullptr) return;
   if (visitor_ != nullptr) return visitor_->epochs(epochs);

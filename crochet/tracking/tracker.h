@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -134,6 +135,10 @@ class CROCHET_EXPORT Tracker {
     std::function<void(const StoredParts& stored, const StoredParts& read)> make = {};
   };
   void add_provider(PartsProvider provider);
+  // Parts that depend on the version of the class that lists them, which is stored with them:
+  // `list` is given that of the checkpoint in a restore, and `present` in a save. A restore of a
+  // later version than `present` throws InvalidArgumentError.
+  void add_versioned(uint32_t present, std::function<void(Tracker& here, uint32_t version)> list);
   // True where sharded() tracks a value: expected is one array, by add_array("", ...).
   bool is_sharded() const { return shard_ != nullptr; }
   // True where sharded() tracks rows: expected are arrays whose first size may change.
@@ -256,6 +261,12 @@ concept MadeByFunction = requires(T& value, const StoredParts& stored) {
 template <typename T>
 concept BorrowableArray = requires(T& value, Tracker& tracker) {
   { borrow_array(tracker, value) } -> std::same_as<BorrowedArray>;
+};
+
+// Support for a serialisation library adds a function of this name: see <crochet/cereal.h>.
+template <typename T>
+concept Serialized = requires(T& value, Tracker& tracker) {
+  track_serialized(tracker, value);
 };
 
 // True for arrays of such a library whose types fix their shapes.
@@ -412,7 +423,7 @@ void Tracker::add_member(std::string_view name, T& value) const {
 template <typename T>
 constexpr bool Tracker::lists_parts() {
   return internal::TracksItself<T> || internal::TrackedByFunction<T> || internal::SavesItself<T> ||
-         internal::PlainStruct<T>;
+         internal::Serialized<T> || internal::PlainStruct<T>;
 }
 
 template <typename T>
@@ -475,6 +486,8 @@ void Tracker::track_value(T& value) {
     }
   } else if constexpr (internal::BorrowableArray<T>) {
     add_own_array(borrow_array(*this, value));
+  } else if constexpr (internal::Serialized<T>) {
+    track_serialized(*this, value);
   } else if constexpr (internal::SavesItself<T>) {
     add_own_object(
         internal::make_saveable([&value] { return value.save(); },

@@ -47,12 +47,13 @@ set(table
     "tracking                   | engines/local copies checkpoint session tensor io base | values of the program as state: `Tracker`, and what it knows of types, classes, containers, `Epochs`"
     "outputs                    | tracking training ranks engines/local copies checkpoint session tensor io group base | what a run writes, in agreement with its checkpoints: `OutputFile`"
     "loop                       | outputs control journal tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base version.h | the entry points `train`, `Loop` and `Evaluator`, their options, default hooks, schedules"
+    "c                          | . loop tracking hooks/guards hooks engines/local copies training ranks journal summary checkpoint session tensor io group base version.h | `c.h`, for programs in C and in the languages that call C"
     "libtorch                   | loop outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
     "mpi                        | group base | a component: a `Group` over MPI"
     "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
     "tools                      | hooks/guards outputs control journal checkpoint summary session tensor io base version.h | the command `crochet`"
     ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
-set(core base group io control journal tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop)
+set(core base group io control journal tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop c)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|([^|]*)\\| (.*)$" matched "${line}")

@@ -18,7 +18,7 @@ import sys
 from checkpoint_sections import (NoMemoryDisk, elsewhere, kill_section, limit_section, loads_of,
                                  memory_disk, often_section, processor_section, progress, spread)
 from document import check_section, machine, replace_section
-from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench,
+from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, PEERS_IN_PYTHON, Bench,
                           claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of,
                           ratios_to_best_peer)
 
@@ -40,7 +40,7 @@ def measure_pairs(bench, pairs, size):
 
 def measure_peers(bench, results, size, arguments=()):
   """Ends a round: adds the peers and the load to the results."""
-  for name in PEERS:
+  for name in ("crochet_python", *PEERS):
     results[name].append(bench.peer(name, size, arguments=arguments))
   results["load"].append(os.getloadavg()[0])
 
@@ -105,6 +105,13 @@ def claims(results, pairs):
   rows += [(f"time lost by {NAMES[kind]} / by the best peer",
             ratios_to_best_peer(results, kind, lost, lambda a, b: a / b), 0.2, False)
            for kind in KINDS]
+  rows += [
+      (f"{what} from Python / {which} in Python's",
+       ratios_to_best_peer(results, "crochet_python", measure, ratio, PEERS_IN_PYTHON), wanted, more)
+      for what, which, measure, ratio, wanted, more in (
+          ("rate of a durable save", "the fastest peer", durable, lambda a, b: b / a, 2, True),
+          ("time for which a save blocks", "the best peer", lambda r: of_saves(r, "blocked_s"),
+           lambda a, b: a / b, 0.1, False))]
   rows += rate_claims(results, "alone", "replace")
   rows += [
       ("rate of a durable save alone / fio's", [a / b for a, b in pairs["write"]], 0.9, True),

@@ -24,6 +24,7 @@ NAMES = {
     "update": "crochet, `update` in place",
     "body": "crochet, `Loop::run(body)`",
     "compute": "crochet, `Loop::run(compute, update)`",
+    "crochet_python": "crochet from Python, `Saver`",
     "tf_saver": "TensorFlow's Saver",
     "tf2_async": "TensorFlow 2, asynchronous",
     "orbax_async": "Orbax, asynchronous, by default",
@@ -40,7 +41,8 @@ NAMES = {
     "cereal": "cereal and rename",
     "sqlite": "SQLite, synchronous=FULL",
 }
-PEERS = tuple(NAMES)[len(KINDS):]
+PEERS = tuple(NAMES)[len(KINDS) + 1:]
+PEERS_IN_PYTHON = tuple(name for name in PEERS if name != "cereal")
 
 
 class Missing(Exception):

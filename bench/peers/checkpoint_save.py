@@ -229,6 +229,36 @@ class NumpyTraining:
     return [place]
 
 
+class Crochet(NumpyTraining):
+  """crochet.Saver, from Python."""
+
+  package = "crochet"
+  syncs_itself = True
+
+  def __init__(self, arrays, options):
+    super().__init__(arrays, options)
+    import crochet  # pylint: disable=import-outside-toplevel
+    self._saver = crochet.Saver(self._directory, max_to_keep=1)
+    self._state = {f"v{i}": a for i, a in enumerate(arrays)}
+
+  def save(self, number):
+    self._ticket = self._saver.save(number, self._state)
+    return self._ticket.prefix
+
+  def is_complete(self, place):
+    return self._ticket.seconds("durable") is not None
+
+  def files(self, place):
+    directory, name = os.path.split(place)
+    return [os.path.join(directory, f) for f in os.listdir(directory) if f.startswith(name + ".")]
+
+  def finish(self):
+    self._saver.wait()
+
+  def restore(self, place):
+    self._saver.restore(self._state, place)
+
+
 class Adios(NumpyTraining):
   """The BP5 engine of ADIOS2: EndStep copies the arrays and returns, and a thread writes the copy."""
 
@@ -372,6 +402,7 @@ def torch_training(saver):
 
 
 PEERS = {
+    "crochet_python": Crochet,
     "tf_saver": TensorFlowSaver,
     "tf2_async": TensorFlowAsync,
     "orbax_async": OrbaxAsync,

@@ -23,7 +23,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = ["crochet", "tools", "cmake", "scripts", ".ci", "CMakeLists.txt"]
-FOLDERS = [*CODE, "bench", "docs", "examples", "fuzz", "packaging", "tests"]
+FOLDERS = [*CODE, "bench", "docs", "examples", "fuzz", "python", "packaging", "tests"]
 SOURCES = (".h", ".cc", ".cmake", ".md", ".py", ".sh", ".txt")
 
 IDENTIFIER = r"[A-Za-z_]\w*"

@@ -19,7 +19,7 @@ import sys
 import tokenize
 
 CHECKED = ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "docs", ".ci", "CMakeLists.txt", "bench",
-           "cmake", "crochet", "examples", "fuzz", "packaging", "scripts", "tests", "tools"]
+           "cmake", "crochet", "examples", "fuzz", "packaging", "python", "scripts", "tests", "tools"]
 
 MAX_COLUMNS = 100
 

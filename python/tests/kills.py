@@ -94,7 +94,7 @@ def main():
             if process.returncode not in (-signal.SIGKILL, 0):
                 sys.exit(f"after {kills} kills: {err[-2000:]}")
             kills += process.returncode != 0
-            for line in out.splitlines():
+            for line in out.split("\n")[:-1]:  # Not one that a kill has cut off.
                 word, *rest = line.split()
                 if word == "durable":
                     durable = int(rest[0])

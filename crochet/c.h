@@ -64,9 +64,8 @@ enum {
   CROCHET_DATA_LOSS = 15
 };
 
-/* Types of elements, with TensorFlow's numbers (types.proto); others of crochet::DType may be read,
- * too.
- */
+/* Types of elements, with TensorFlow's numbers (types.proto); others of crochet::DType
+   may be read, too. */
 enum {
   CROCHET_FLOAT32 = 1,
   CROCHET_FLOAT64 = 2,

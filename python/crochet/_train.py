@@ -181,7 +181,7 @@ class Loop:
         for name, value in states(state):
             self._loop.track(name, value)
         for name, compute in (scalars or {}).items():
-            self._loop.add_value(name, compute, True)
+            self._loop.scalar(name, compute)
         for name, value in (hyperparameters or {}).items():
             self._loop.hyperparameter(name, value)
         self._step: int | None = None

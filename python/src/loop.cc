@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "crochet/base/error.h"
 #include "python/src/hook_handle.h"
 #include "python/src/options_named.h"
 #include "python/src/python_state.h"
@@ -25,7 +24,6 @@ LoopOptions loop_options(const std::string& directory,
 
 Tensor tensor_of(const nb::object& value) {
   if (value.is_none()) return {};
-  if (nb::isinstance<nb::str>(value)) return Tensor::scalar(nb::cast<std::string>(value));
   return Tensor::scalar(nb::cast<double>(nb::float_(value)));
 }
 
@@ -41,15 +39,11 @@ class SteppedLoop {
     TrackedObject tracked{std::move(value)};
     loop_.track(name, tracked);
   }
-  void add_value(const std::string& name, nb::object compute, bool is_curve) {
-    const auto call = [compute = kept(std::move(compute))] {
+  void scalar(const std::string& name, nb::object compute) {
+    loop_.scalar(name, [compute = kept(std::move(compute))] {
       const nb::gil_scoped_acquire acquire;
       return tensor_of((*compute)());
-    };
-    if (is_curve)
-      loop_.scalar(name, call);
-    else
-      loop_.value(name, call);
+    });
   }
   void hyperparameter(const std::string& name, const nb::object& value) {
     if (nb::isinstance<nb::bool_>(value))
@@ -100,7 +94,7 @@ void bind_loop(nb::module_& module) {
       .def(nb::init<const std::string&, const std::map<std::string, std::string>&,
                     const std::vector<HeldHook>&>())
       .def("track", &SteppedLoop::track)
-      .def("add_value", &SteppedLoop::add_value)
+      .def("scalar", &SteppedLoop::scalar)
       .def("hyperparameter", &SteppedLoop::hyperparameter)
       .def("start", &SteppedLoop::start)
       .def("should_stop", &SteppedLoop::should_stop)

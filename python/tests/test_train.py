@@ -175,7 +175,6 @@ class TorchStateTest(InFolder):
         def program(state_steps, steps):
             torch.manual_seed(state_steps)
             net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 2))
-            net = net.to(memory_format=torch.channels_last) if False else net
             adam = torch.optim.AdamW(net.parameters(), lr=0.01)
             schedule = torch.optim.lr_scheduler.StepLR(adam, 3)
             state = {"net": net, "adam": adam, "schedule": schedule, "rng": torch.get_rng_state, "half": torch.zeros(3, dtype=torch.bfloat16)}

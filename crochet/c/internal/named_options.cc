@@ -19,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
 #include "crochet/hooks/guards/health_hook.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"
@@ -140,16 +141,12 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 std::vector<int> signals(const std::string& text) {
-  static constexpr std::pair<const char*, int> kSignals[] = {
-      {"SIGINT", SIGINT},   {"SIGTERM", SIGTERM}, {"SIGHUP", SIGHUP},   {"SIGQUIT", SIGQUIT},
-      {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}, {"SIGXCPU", SIGXCPU},
-  };
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU};
   std::vector<int> numbers;
   for (const std::string& word : words(text)) {
-    const auto* const known =
-        std::ranges::find(kSignals, word, [](const auto& s) { return s.first; });
+    const int* const known = std::ranges::find(kSignals, word, signal_name);
     if (known == std::end(kSignals)) refuse(word, "the name of a signal, such as SIGTERM");
-    numbers.push_back(known->second);
+    numbers.push_back(*known);
   }
   return numbers;
 }

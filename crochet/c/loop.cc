@@ -36,7 +36,7 @@ struct crochet_loop {
       throw crochet::FailedPreconditionError(
           fmt::format("{} was called after crochet_loop_start", function));
   }
-  crochet::Loop& started(const char* function) {
+  crochet::Loop& started(const char* function) const {
     if (!loop)
       throw crochet::FailedPreconditionError(
           fmt::format("{} was called before crochet_loop_start", function));

@@ -4,8 +4,8 @@
 
 // Tracks Armadillo's dense matrices, vectors and cubes in place. In checkpoints a matrix is as in
 // Python, (row, column), and a cube (slice, column, row), which is how it lies in memory. As with
-// Eigen's, a size stays what it is when the loop begins, unless the matrix is empty, or in a
-// container. Source: Armadillo 11.4, https://arma.sourceforge.net/docs.html.
+// Eigen's, a size stays what it is when the loop begins, but in a container, where an empty matrix
+// takes that of the checkpoint. Source: Armadillo 11.4, https://arma.sourceforge.net/docs.html.
 
 #include <armadillo>
 #include <cstddef>

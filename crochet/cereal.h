@@ -358,9 +358,16 @@ concept CerealPointer =
     !ListsClasses<typename NulledOf<T>::Type> &&
     !TracksItself<typename NulledOf<T>::Type> && !TrackedByFunction<typename NulledOf<T>::Type>;
 
+// Containers of other libraries, for which <cereal/types/map.hpp> and the like have functions, are
+// tracked as those of the standard library are.
 template <typename T>
-concept CerealClass = std::is_class_v<T> && !std::is_const_v<T> && !is_standard<T>() &&
-                      !TrackedReference<T> && (ListedByCereal<T> || WrittenByCereal<T>);
+concept ForeignContainer = (MapLike<T> || SetLike<T> || Sequence<T>)&&!(
+    cereal::traits::has_member_serialize<T, CerealLister>::value ||
+    cereal::traits::has_member_save<T, CerealWriter>::value);
+template <typename T>
+concept CerealClass =
+    std::is_class_v<T> && !std::is_const_v<T> && !is_standard<T>() && !ForeignContainer<T> &&
+    !TrackedReference<T> && (ListedByCereal<T> || WrittenByCereal<T>);
 
 template <typename T>
 void list_by_cereal(Tracker& here, T& value, uint32_t version) {

@@ -3,8 +3,9 @@
 #pragma once
 
 // Tracks xtensor's xarray, xtensor and xtensor_fixed in place, if they are row-major, as they are
-// by default. As with Eigen's matrices, a shape stays what it is when the loop begins, unless the
-// array is empty, or in a container. Source: xtensor 0.24, https://xtensor.readthedocs.io.
+// by default. As with Eigen's matrices, a shape stays what it is when the loop begins, but in a
+// container, and that of an xarray which has none. Source: xtensor 0.24,
+// https://xtensor.readthedocs.io.
 
 #include <cstddef>
 #include <cstdint>

@@ -11,6 +11,10 @@
 #include <vector>
 
 #include "crochet/base/pending_signal.h"
+#ifdef CROCHET_TOOL_READS_STORES
+#include "crochet/cloud/files.h"
+#endif
+#include "crochet/io/file_system.h"
 #include "tools/output.h"
 #include "tools/tool.h"
 
@@ -25,6 +29,15 @@ int end_by_signal(int signal) {
   return kSignalExitBase + signal;
 }
 
+// The files that commands see.
+crochet::FileSystem& files() {
+#ifdef CROCHET_TOOL_READS_STORES
+  return crochet::cloud::files();
+#else
+  return crochet::FileSystem::posix();
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -35,7 +48,7 @@ int main(int argc, char** argv) {
   out.exceptions(std::ios::badbit);
   try {
     const int code = crochet::tool::run_tool(std::vector<std::string>(argv + 1, argv + argc),
-                                             {.out = out, .err = std::cerr});
+                                             {.out = out, .err = std::cerr}, files());
     return crochet::pending_signal() == 0 ? code : end_by_signal(crochet::pending_signal());
   } catch (const crochet::tool::OutputClosed&) {
     return disposition == SIG_IGN ? kSignalExitBase + SIGPIPE : end_by_signal(SIGPIPE);

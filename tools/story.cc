@@ -92,6 +92,14 @@ class Teller {
       repeat(entry, Tone::kWarning,
              fmt::format("the save of step {} was skipped, as another one was being written",
                          entry.stamp.step));
+    } else if (event == "mirror_failed") {
+      repeat(entry, Tone::kWarning,
+             fmt::format("{} was not copied to the store: {}", entry.text("checkpoint"),
+                         entry.text("error")));
+    } else if (event == "brought_back") {
+      say(entry, Tone::kPlain,
+          fmt::format("{} was brought back, as the directory had no checkpoint",
+                      entry.text("checkpoint")));
     } else if (event == "warning" || event == "error") {
       message(entry);
     } else if (event == "control") {

@@ -103,13 +103,20 @@ TEST_F(StoryTest, WhatHappensAgainAndAgainIsOneLine) {
     add(1, "save_failed", 10 * i, 60.0 * i,
         fmt::format(R"(,"error":"no space left: {} bytes needed","attempts":5)", 1000 + i));
   add(1, "saved", 410, 2500, R"(,"attempts":1)");
+  add(1, "brought_back", 410, 2501, R"(,"checkpoint":"s3://b/r/m-1","bytes":1,"secs":2)");
+  add(1, "mirrored", 410, 2502, R"(,"checkpoint":"s3://b/r/m-1","bytes":1,"secs":2)");
+  add(1, "mirror_failed", 410, 2503, R"(,"checkpoint":"m-2","error":"no such bucket")");
   add(1, "warning", 420, 2600, R"(,"message":"the queue is empty")");
   add(1, "warning", 430, 2700, R"(,"message":"saving run/model.ckpt-430 failed: no space")");
-  EXPECT_THAT(texts(), ElementsAre("life 1 begins: process 4711 on node7",
-                                   "the save of step 10 failed: no space left: 1001 bytes needed "
-                                   "(40 times within 39 min)",
-                                   "step 410 is saved", "the queue is empty",
-                                   testing::StartsWith("killed, at step 430 or after it")));
+  EXPECT_THAT(texts(),
+              ElementsAre("life 1 begins: process 4711 on node7",
+                          "the save of step 10 failed: no space left: 1001 bytes needed "
+                          "(40 times within 39 min)",
+                          "step 410 is saved",
+                          "s3://b/r/m-1 was brought back, as the directory had no "
+                          "checkpoint",
+                          "m-2 was not copied to the store: no such bucket", "the queue is empty",
+                          testing::StartsWith("killed, at step 430 or after it")));
 }
 
 TEST_F(StoryTest, EachLineHasTheStepOfItsMoment) {

@@ -40,7 +40,8 @@ set(table
     "training                    | ranks checkpoint session tensor io group base | `SessionRunHook`, `Coordinator`, `Scaffold`, `SessionManager`, the wrappers of a session, `MonitoredSession`"
     "hooks                      | training ranks summary checkpoint session tensor control journal io group base | the hooks, a header each or with those that they serve"
     "hooks/guards               | hooks training ranks summary checkpoint session tensor io group base | hooks that end a bad night well, each on request: `PreemptionHook`, `SpikeGuardHook`, `WatchdogHook`, `HealthHook`, `ReplayCheckHook`, `ReplicaCheckHook`, `WeightAveraging`"
-    "hooks/guards/cloud         | hooks/guards hooks training ranks session tensor io group base | a component: notices of clouds that take a machine back, by HTTP"
+    "cloud                      | checkpoint session tensor io base | a component: requests by HTTP, object stores, copies of checkpoints in them"
+    "hooks/guards/cloud         | cloud hooks/guards hooks training ranks checkpoint session tensor journal io group base | a component: notices of clouds that take a machine back, and `MirrorHook`"
     "engines/local              | copies session tensor io base | the default engine: runs C++ callables"
     "engines/tensorflow         | training ranks session tensor io base | a component: runs graphs that Python exported or that are built in C++, through TensorFlow's C API"
     "engines/tensorflow/builder | engines/tensorflow training ranks session tensor io base | `GraphBuilder`, which builds such graphs in C++"
@@ -51,7 +52,7 @@ set(table
     "libtorch                   | loop outputs tracking hooks engines/local copies training ranks summary checkpoint session tensor io group base | a component: modules, optimizers, generators and samplers of LibTorch as tracked values"
     "mpi                        | group base | a component: a `Group` over MPI"
     "testing                    | * | fake clock, files in memory, failing files, contract suites, for users' tests too"
-    "tools                      | hooks/guards outputs control journal checkpoint summary session tensor io base version.h | the command `crochet`"
+    "tools                      | cloud hooks/guards outputs control journal checkpoint summary session tensor io base version.h | the command `crochet`"
     ".                          | * . engines/tensorflow libtorch | `crochet.h`, the umbrella header, `eigen.h`, `fmt.h`")
 set(core base group io control journal tensor session copies checkpoint summary ranks training hooks engines/local tracking outputs loop c)
 

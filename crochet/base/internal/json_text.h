@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "crochet/base/internal/export.h"
+
 namespace crochet::inline v0::internal {
 
 // Builds JSON in one line, part by part:
@@ -24,7 +26,7 @@ namespace crochet::inline v0::internal {
 // and end the process if memory is short.
 //
 // Requires: the calls follow JSON's grammar.
-class JsonText {
+class CROCHET_EXPORT JsonText {
  public:
   void begin_object() { begin('{'); }
   void end_object() { text_ += '}'; }

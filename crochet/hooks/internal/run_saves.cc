@@ -65,6 +65,9 @@ void RunSaves::begin(Graph& graph) {
   reports_.record_in(Journal::find(options_.checkpoint_dir, files));
   if (interval_.is_set()) interval_.learn(failures_of(files, options_.checkpoint_dir));
   reports_.write_to(options_.summary_writer ? options_.summary_writer : writer_);
+  place_ = std::make_shared<SavedPlace>(
+      SavedPlace{options_.checkpoint_dir, options_.checkpoint_basename.str(), files});
+  graph.attach(place_);
   locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
 }
 
@@ -258,6 +261,7 @@ bool RunSaves::is_nothing(const SaveSource& source) {
 
 bool RunSaves::call_after_save(Session& session, int64_t step) {
   if (writer_) writer_->add_session_log(SessionLog::kCheckpoint, step, save_path());
+  for (const auto& notify : place_->on_published) notify();
   bool stop = false;
   for (const auto& listener : options_.listeners) {
     if (!listener->after_save(session, step)) continue;

@@ -14,6 +14,7 @@
 #include "crochet/hooks/internal/save_interval.h"
 #include "crochet/hooks/internal/save_reports.h"
 #include "crochet/hooks/internal/save_reserve.h"
+#include "crochet/hooks/internal/saved_place.h"
 #include "crochet/training/internal/time_ledger.h"
 
 namespace crochet::inline v0::internal {
@@ -105,7 +106,8 @@ class RunSaves {
   SaveReserve reserve_;
   SaveInterval interval_;
   std::shared_ptr<SummaryWriter> writer_;
-  std::shared_ptr<void> locks_;  // Held for as long as something is written.
+  std::shared_ptr<SavedPlace> place_;  // From begin on.
+  std::shared_ptr<void> locks_;        // Held for as long as something is written.
   bool nothing_logged_ = false;
   // The state of the session is so far only in the fast place of an earlier life.
   bool needs_fast_place_ = false;

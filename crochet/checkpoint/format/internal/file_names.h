@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/internal/export.h"
+
 namespace crochet::inline v0::internal {
 
 // A checkpoint `<prefix>` in the tensor bundle format consists of these files in one directory:
@@ -85,18 +87,18 @@ struct CheckpointFilename {
 //
 // Names on the first line are kIndex: the checkpoint exists if one of them does.
 // Unset for any other name.
-std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name);
+CROCHET_EXPORT std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name);
 
 // The step in `<basename>-<step>`; unset for another name or a step beyond int64.
-std::optional<int64_t> parse_step(std::string_view base, std::string_view basename);
+CROCHET_EXPORT std::optional<int64_t> parse_step(std::string_view base, std::string_view basename);
 // The step in `<anything>-<step>`.
-std::optional<int64_t> step_of_prefix(std::string_view prefix);
+CROCHET_EXPORT std::optional<int64_t> step_of_prefix(std::string_view prefix);
 
 // True for "<latest_filename>.tmp<32 hex>", which an interrupted replacement of the state file
 // leaves.
 bool is_temporary_state(std::string_view name, std::string_view latest_filename);
 
 // "<name>.tempstate<digits>", with a unique number.
-std::string temporary_filename(const std::string& name);
+CROCHET_EXPORT std::string temporary_filename(const std::string& name);
 
 }  // namespace crochet::inline v0::internal

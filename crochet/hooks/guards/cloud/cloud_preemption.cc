@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "crochet/hooks/guards/cloud/internal/http_client.h"
+#include "crochet/cloud/internal/http_client.h"
 #include "crochet/hooks/guards/cloud/internal/metadata_dialect.h"
 
 namespace crochet::inline v0::cloud {

@@ -25,7 +25,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/thread.h"
-#include "crochet/hooks/guards/cloud/internal/http_client.h"
+#include "crochet/cloud/internal/http_client.h"
 #include "crochet/testing/fake_clock.h"
 #include "tests/support/wait_until.h"
 
@@ -33,6 +33,7 @@ namespace crochet {
 namespace {
 
 using cloud::internal::HttpClient;
+using cloud::internal::HttpMethod;
 using cloud::internal::HttpRequest;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -126,7 +127,7 @@ TEST(HttpClientTest, SendsAndReceives) {
   EXPECT_EQ(response->status, 200);
   EXPECT_EQ(response->body, "FALSE");
   EXPECT_EQ(response->etag, "a1b2");
-  EXPECT_EQ(client.send({.is_put = true, .path = "/token"}, {})->body, "token");
+  EXPECT_EQ(client.send({.method = HttpMethod::kPut, .path = "/token"}, {})->body, "token");
   EXPECT_THAT(server.requests(), ElementsAre(AllOf(StartsWith("GET /v1/x?y=1 HTTP/1.1\r\n"),
                                                    HasSubstr("\r\nMetadata: true\r\n")),
                                              StartsWith("PUT /token HTTP/1.1\r\n")));

@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/parse_json.h"
+#include "crochet/cloud/internal/parse_utc.h"
 
 namespace crochet::inline v0::cloud::internal {
 namespace {
@@ -90,7 +91,7 @@ HttpRequest AwsDialect::next_request(double now) {
   if (now > token_ends_ - kAwsTokenSecs / 2) token_.clear();
   if (token_.empty()) {
     asked_ = Question::kToken;
-    return {.is_put = true,
+    return {.method = HttpMethod::kPut,
             .path = "/latest/api/token",
             .headers = {fmt::format("X-aws-ec2-metadata-token-ttl-seconds: {}", kAwsTokenSecs)}};
   }

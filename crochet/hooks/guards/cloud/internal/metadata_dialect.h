@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "crochet/hooks/guards/cloud/internal/http_client.h"
+#include "crochet/cloud/internal/http_client.h"
 #include "crochet/hooks/guards/preemption_hook.h"
 
 namespace crochet::inline v0::cloud::internal {
@@ -68,9 +68,5 @@ class AzureDialect final : public MetadataDialect {
   std::optional<std::string> name_;  // Unset until it is known.
   bool asked_for_name_ = false;
 };
-
-// Seconds since 1970-01-01 UTC of "2026-11-29T15:00:00Z" or "Sun, 29 Nov 2026 15:00:00 GMT".
-// Unset for any other text.
-std::optional<double> parse_utc(const std::string& text);
 
 }  // namespace crochet::inline v0::cloud::internal

@@ -83,7 +83,7 @@ class AwsDialectTest : public DialectTest<AwsDialect> {
  protected:
   void get_token(const std::string& token = "t0ken==") {
     EXPECT_EQ(answer(200, token), std::nullopt);
-    EXPECT_TRUE(request_.is_put);
+    EXPECT_EQ(request_.method, HttpMethod::kPut);
   }
 };
 
@@ -94,7 +94,7 @@ TEST_F(AwsDialectTest, AsksForATokenAndThenInTurn) {
   EXPECT_EQ(answer(404, "<html>"), std::nullopt);
   EXPECT_EQ(request_.path, "/latest/meta-data/spot/instance-action");
   EXPECT_THAT(request_.headers, ElementsAre("X-aws-ec2-metadata-token: t0ken=="));
-  EXPECT_FALSE(request_.is_put);
+  EXPECT_EQ(request_.method, HttpMethod::kGet);
   EXPECT_EQ(dialect_.pause_secs(), 0);
   EXPECT_EQ(answer(404, "<html>"), std::nullopt);
   EXPECT_EQ(request_.path, "/latest/meta-data/events/recommendations/rebalance");

@@ -1,12 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include "crochet/cloud/internal/parse_utc.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <string_view>
-
-#include "crochet/hooks/guards/cloud/internal/metadata_dialect.h"
 
 namespace crochet::inline v0::cloud::internal {
 namespace {
@@ -51,6 +51,10 @@ std::optional<double> parse_utc(const std::string& text) {
   if (has_form(view, "0000-00-00T00:00:00Z"))
     return time_of(number_at(view, 0, 4), number_at(view, 5, 2), number_at(view, 8, 2),
                    view.substr(11));
+  if (has_form(view, "0000-00-00T00:00:00.000Z")) {
+    const auto second = parse_utc(text.substr(0, 19) + "Z");
+    return second ? std::optional(*second + number_at(view, 20, 3) / 1000.0) : std::nullopt;
+  }
   if (has_form(view, "aaa, 00 aaa 0000 00:00:00 GMT")) {
     const auto month = std::ranges::find(kMonths, view.substr(8, 3));
     return time_of(number_at(view, 12, 4), static_cast<int>(month - kMonths.begin()) + 1,

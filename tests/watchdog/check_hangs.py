@@ -94,7 +94,8 @@ def check_ranks(arguments, number):
                               {**common, "RANK": str(rank)}, rank))
         journal = ranks[0].run / "events.jsonl"
         end = time.monotonic() + 30
-        while not (journal.exists() and '"event":"progress"' in journal.read_text()):
+        # Not while the first checkpoint is written, for which there is more time.
+        while not (journal.exists() and '"event":"saved"' in journal.read_text()):
             assert time.monotonic() < end, ranks[0].log.read_text()
             time.sleep(0.02)
         ranks[1].process.send_signal(signal.SIGSTOP)

@@ -28,8 +28,8 @@ std::vector<std::string> environment_of(const RehearsedProgram& program) {
   std::vector<std::string> environment;
   for (char** each = environ; *each != nullptr; ++each)
     if (!std::string_view(*each).starts_with(variable)) environment.emplace_back(*each);
-  if (program.rehearsal)
-    environment.push_back(variable + internal::rehearsal_text(*program.rehearsal));
+  environment.push_back(variable + (program.rehearsal ? internal::rehearsal_text(*program.rehearsal)
+                                                      : internal::kUndisturbed));
   return environment;
 }
 

@@ -140,6 +140,11 @@ def check_commands(arguments, store, training):
         done = command(arguments, store, *words)
         check(done.returncode == 2 and done.stderr.startswith("crochet: "), words, done.returncode,
               done.stdout, done.stderr)
+    before = len(store.requests)
+    done = command(arguments, store, "rehearse", "--", arguments.trainer.resolve(), "run", url, "60",
+                   "1", "20", "100")
+    check(done.returncode == 0, done.stdout, done.stderr)
+    check(len(store.requests) == before, "a rehearsal asked the store", store.requests[before:])
     print("commands: as of the directory")
 
 

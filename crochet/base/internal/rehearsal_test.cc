@@ -24,8 +24,16 @@ class RehearsalTest : public ::testing::Test {
 
 TEST_F(RehearsalTest, IsNotRequestedByDefault) {
   EXPECT_EQ(requested_rehearsal(), std::nullopt);
+  EXPECT_FALSE(is_rehearsed());
   set("");
   EXPECT_EQ(requested_rehearsal(), std::nullopt);
+  EXPECT_FALSE(is_rehearsed());
+}
+
+TEST_F(RehearsalTest, MayLeaveTheProgramAsItIs) {
+  set(kUndisturbed);
+  EXPECT_EQ(requested_rehearsal(), std::nullopt);
+  EXPECT_TRUE(is_rehearsed());
 }
 
 TEST_F(RehearsalTest, IsReadAsItIsWritten) {
@@ -33,6 +41,7 @@ TEST_F(RehearsalTest, IsReadAsItIsWritten) {
   EXPECT_EQ(rehearsal_text(rehearsal), "save=90 kill=100");
   set(rehearsal_text(rehearsal));
   EXPECT_EQ(requested_rehearsal(), rehearsal);
+  EXPECT_TRUE(is_rehearsed());
 }
 
 TEST_F(RehearsalTest, RejectsOtherValues) {

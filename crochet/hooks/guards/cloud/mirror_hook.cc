@@ -8,6 +8,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/check_number.h"
+#include "crochet/base/internal/rehearsal.h"
+#include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/cloud/internal/s3_store.h"
 #include "crochet/hooks/guards/cloud/internal/mirror_thread.h"
@@ -35,6 +37,8 @@ void MirrorHook::begin(Graph& graph) {
     throw FailedPreconditionError(
         fmt::format("MirrorHook(\"{}\"): no hook before it saves checkpoints", url_));
   SavedPlace& place = *places.back();
+  if (crochet::internal::is_rehearsed())
+    return log_info(fmt::format("{}: nothing is copied in a rehearsal", url_));
   thread_ = std::make_shared<internal::MirrorThread>(
       internal::MirrorTask{
           .directory = place.directory,
@@ -53,11 +57,14 @@ void MirrorHook::begin(Graph& graph) {
     thread_->bring_newest_back();
 }
 
-void MirrorHook::after_create_session(Session&, Coordinator&) { thread_->start(); }
+void MirrorHook::after_create_session(Session&, Coordinator&) {
+  if (thread_) thread_->start();
+}
 
-void MirrorHook::end(Session&) { std::exchange(thread_, nullptr)->finish(options_.end_secs); }
+void MirrorHook::end(Session&) { finish(); }
+void MirrorHook::on_error(std::exception_ptr) { finish(); }
 
-void MirrorHook::on_error(std::exception_ptr) {
+void MirrorHook::finish() {
   if (thread_) std::exchange(thread_, nullptr)->finish(options_.end_secs);
 }
 

@@ -46,6 +46,8 @@ struct MirrorHookOptions {
 // meanwhile are left out. What fails is logged, recorded in the journal and tried again; it does
 // not end the run.
 //
+// In a rehearsal (`crochet rehearse`) it does nothing.
+//
 // Each run needs a place of its own, as it needs a directory of its own. How the store and the
 // credentials are found, and what there is in the store: docs/hooks/mirror_hook.md.
 class CROCHET_EXPORT MirrorHook final : public SessionRunHook {
@@ -69,6 +71,8 @@ class CROCHET_EXPORT MirrorHook final : public SessionRunHook {
   std::string activity() const override;
 
  private:
+  void finish();
+
   MirrorHookOptions options_;
   std::string url_;
   std::shared_ptr<internal::ObjectStore> store_;

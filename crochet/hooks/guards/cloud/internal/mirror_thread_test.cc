@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/guards/cloud/internal/mirror_thread.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -11,11 +13,13 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/rehearsal.h"
 #include "crochet/checkpoint/bundle/internal/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/hooks/guards/cloud/mirror_hook.h"
+#include "crochet/hooks/internal/saved_place.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
@@ -207,6 +211,22 @@ TEST(MirrorHookTest, ChecksItsOptions) {
   EXPECT_THROW(MirrorHook("s3://bucket/x", {.max_to_keep = -1}), InvalidArgumentError);
   EXPECT_THROW(MirrorHook("s3://bucket/x", {.end_secs = -1}), InvalidArgumentError);
   EXPECT_THROW(MirrorHook("s3://bucket/x", {.num_parallel = 0}), InvalidArgumentError);
+}
+
+TEST(MirrorHookTest, CopiesNothingInARehearsal) {
+  // Nobody answers there: it would be an error.
+  ::setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1", 1);
+  ::setenv(crochet::internal::kRehearsalVariable, crochet::internal::kUndisturbed, 1);
+  MemoryFileSystem files;
+  ScriptedGraph graph;
+  graph.attach(std::make_shared<crochet::internal::SavedPlace>(
+      crochet::internal::SavedPlace{"run", "m", files}));
+  MirrorHook hook("s3://bucket/x");
+  hook.begin(graph);
+  EXPECT_EQ(hook.activity(), "");
+  hook.on_error(nullptr);
+  ::unsetenv(crochet::internal::kRehearsalVariable);
+  ::unsetenv("AWS_ENDPOINT_URL");
 }
 
 TEST(MirrorHookTest, NeedsASaverBeforeIt) {

@@ -41,7 +41,8 @@ struct MirrorManifest {
   friend bool operator==(const MirrorManifest&, const MirrorManifest&) = default;
 };
 
-inline constexpr size_t kMaxManifestBytes = size_t{64} << 20;
+// About 40 TiB of parts.
+inline constexpr size_t kMaxManifestBytes = size_t{8} << 20;
 
 std::string to_text(const MirrorManifest& manifest);
 // `name` is for messages. Throws: DataLossError for any text but a manifest of a checkpoint with

@@ -90,10 +90,19 @@ HttpBody body_of(const std::string& text) {
 // Returns the client when it is destroyed.
 class S3Store::Lease {
  public:
-  explicit Lease(S3Store& store) : store_(store), client_(store.take_client()) {}
+  explicit Lease(S3Store& store) : shared_(*store.shared_) {
+    {
+      const std::scoped_lock lock(shared_.mutex);
+      if (!shared_.clients.empty()) {
+        client_ = std::move(shared_.clients.back());
+        shared_.clients.pop_back();
+      }
+    }
+    if (!client_) client_ = std::make_unique<HttpClient>(store.server_.server);
+  }
   ~Lease() {
-    const std::scoped_lock lock(store_.mutex_);
-    store_.clients_.push_back(std::move(client_));
+    const std::scoped_lock lock(shared_.mutex);
+    shared_.clients.push_back(std::move(client_));
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -101,7 +110,7 @@ class S3Store::Lease {
   HttpClient& client() { return *client_; }
 
  private:
-  S3Store& store_;
+  Shared& shared_;
   std::unique_ptr<HttpClient> client_;
 };
 
@@ -112,28 +121,17 @@ S3Store::S3Store(std::string bucket, Clock& clock)
 
 S3Store::~S3Store() = default;
 
-std::unique_ptr<HttpClient> S3Store::take_client() {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!clients_.empty()) {
-      auto client = std::move(clients_.back());
-      clients_.pop_back();
-      return client;
-    }
-  }
-  return std::make_unique<HttpClient>(server_.server);
-}
-
 std::string S3Store::url_of(const std::string& key) const {
   return S3Place{.bucket = bucket_, .prefix = key}.url();
 }
 
 S3Credentials S3Store::credentials(bool is_renewed) {
-  const std::scoped_lock lock(mutex_);
-  if (credentials_ && credentials_->ends_at.value_or(INFINITY) < clock_.wall_time() + kRenewSecs)
-    credentials_.reset();
-  if (is_renewed || !credentials_) credentials_ = find_s3_credentials();
-  return *credentials_;
+  Shared& shared = *shared_;
+  const std::scoped_lock lock(shared.mutex);
+  std::optional<S3Credentials>& known = shared.credentials;
+  if (known && known->ends_at.value_or(INFINITY) < clock_.wall_time() + kRenewSecs) known.reset();
+  if (is_renewed || !known) known = find_s3_credentials();
+  return *known;
 }
 
 HttpResponse S3Store::send(const std::string& what, const std::string& key,

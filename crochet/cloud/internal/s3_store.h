@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/cloud/internal/object_store.h"
 #include "crochet/cloud/internal/s3_access.h"
 
@@ -47,17 +48,19 @@ class S3Store final : public ObjectStore {
   S3Credentials credentials(bool is_renewed);
   std::string url_of(const std::string& key) const;
 
-  // For one thread at a time; kept, with its connection, for the next.
+  // What the threads of a process share. A forked one has connections of its own.
+  struct Shared {
+    std::mutex mutex;  // Guards what follows.
+    std::optional<S3Credentials> credentials;
+    std::vector<std::unique_ptr<HttpClient>> clients;
+  };
+  // A client for one thread at a time; kept, with its connection, for the next.
   class Lease;
-  std::unique_ptr<HttpClient> take_client();
 
   const std::string bucket_;
   const S3Server server_;
   Clock& clock_;  // Not owned; outlives this.
-
-  std::mutex mutex_;  // Guards what follows.
-  std::optional<S3Credentials> credentials_;
-  std::vector<std::unique_ptr<HttpClient>> clients_;
+  crochet::internal::PerProcess<Shared> shared_;
 };
 
 }  // namespace crochet::inline v0::cloud::internal

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -164,6 +166,12 @@ struct StoreFiles::Place {
   }
 };
 
+// Those of a process: a forked one asks for itself.
+struct StoreFiles::Places {
+  std::mutex mutex;  // Guards what follows.
+  std::map<std::string, std::shared_ptr<Place>> by_url;
+};
+
 // A file that a path leads to; nothing if there is none.
 struct StoreFiles::Entry {
   std::shared_ptr<Mirror> mirror;
@@ -182,8 +190,9 @@ StoreFiles::~StoreFiles() = default;
 
 std::shared_ptr<StoreFiles::Place> StoreFiles::place_of(const std::string& directory) {
   S3Place where = parse_s3_url(directory);
-  const std::scoped_lock lock(mutex_);
-  std::shared_ptr<Place>& place = places_[where.url()];
+  Places& places = *places_;
+  const std::scoped_lock lock(places.mutex);
+  std::shared_ptr<Place>& place = places.by_url[where.url()];
   if (!place) {
     auto made = std::make_shared<Place>();
     made->store = open_store_(where.bucket);

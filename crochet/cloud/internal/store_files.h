@@ -3,14 +3,13 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/cloud/internal/mirror.h"
 #include "crochet/cloud/internal/object_store.h"
 #include "crochet/io/file_system.h"
@@ -46,15 +45,15 @@ class StoreFiles final : public ForwardingDirectory {
   struct Place;
   struct Entry;
 
+  struct Places;
+
   std::shared_ptr<Place> place_of(const std::string& directory);
   // Asks the store only for a name that was not there the last time.
   Entry find(const std::string& path);
 
   const OpenStore open_store_;
   Clock& clock_;
-
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Place>> places_;  // By URL.
+  crochet::internal::PerProcess<Places> places_;
 };
 
 }  // namespace crochet::inline v0::cloud::internal

@@ -195,7 +195,7 @@ def check_credentials(arguments, last):
     while newest_step(store) < 60:
         time.sleep(0.02)
     write("KEY2", "SECRET2", "TOKEN2")
-    store.client = store_client_of(store, "KEY2", "SECRET2", "TOKEN2")
+    store.client = store.client_of("KEY2")
     store.expired.add("KEY1")
     out, err = process.communicate(timeout=300)
     check(process.returncode == 0 and out.splitlines()[-1] == last, out, err)
@@ -206,19 +206,12 @@ def check_credentials(arguments, last):
     store.expired.add("KEY2")
     shutil.rmtree(arguments.dir / "expiring")
     store.keys["KEY3"] = ("SECRET3", None)
-    store.client = store_client_of(store, "KEY3", "SECRET3", None)
+    store.client = store.client_of("KEY3")
     process = training.start()
     out, err = process.communicate(timeout=300)
     check(process.returncode != 0 and "ExpiredToken" in err, out, err)
     print("credentials: renewed when they expired")
     store.close()
-
-
-def store_client_of(store, key, secret, token):
-    return store_server.boto3.client(
-        "s3", endpoint_url=store.url, aws_access_key_id=key, aws_secret_access_key=secret,
-        aws_session_token=token, region_name=store_server.REGION,
-        config=store_server.botocore.config.Config(s3={"addressing_style": "path"}))
 
 
 def check_two_writers(arguments, last):

@@ -48,13 +48,18 @@ class Store:
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.client = boto3.client(
-            "s3", endpoint_url=self.url, aws_access_key_id="KEY1", aws_secret_access_key="SECRET1",
-            region_name=REGION, config=botocore.config.Config(s3={"addressing_style": "path"}))
+        self.client = self.client_of("KEY1")
         kept, self.faults = self.faults, 0
         self.client.create_bucket(Bucket=bucket,
                                   CreateBucketConfiguration={"LocationConstraint": REGION})
         self.faults = kept
+
+    def client_of(self, key):
+        secret, token = self.keys[key]
+        return boto3.client(
+            "s3", endpoint_url=self.url, aws_access_key_id=key, aws_secret_access_key=secret,
+            aws_session_token=token, region_name=REGION,
+            config=botocore.config.Config(s3={"addressing_style": "path"}))
 
     def close(self):
         self.server.shutdown()

@@ -250,9 +250,9 @@ void Mirror::remove_unfinished(const std::string& name, const Upload& upload, do
     store_.remove(upload.manifest->key, stop);
 }
 
-void Mirror::tidy(int max_to_keep, const std::stop_token& stop) {
+std::vector<Mirror::Copy> Mirror::tidy(int max_to_keep, const std::stop_token& stop) {
   const Uploads uploads = find_uploads(stop);
-  const std::vector<Copy> copies = copies_among(uploads, stop);
+  std::vector<Copy> copies = copies_among(uploads, stop);
   std::set<std::string> kept;
   int num_kept = 0;
   for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy)
@@ -267,6 +267,8 @@ void Mirror::tidy(int max_to_keep, const std::stop_token& stop) {
     store_.remove(upload.manifest->key, stop);
     remove_parts(upload, stop);
   }
+  std::erase_if(copies, [&](const Copy& copy) { return !kept.contains(copy.upload); });
+  return copies;
 }
 
 }  // namespace crochet::inline v0::cloud::internal

@@ -35,9 +35,9 @@ struct SourceFile {
 //
 // An upload has a name of its own, "20261130T152623.123Z-0123456789abcdef", so that no two writers
 // ever put the same part; a checkpoint saved again under its name is another upload, which
-// supersedes the first. The manifest is put only if there is none: so a writer and another one that
-// removes what it takes for left over cannot both succeed, since the latter first puts an empty
-// manifest. Objects with other keys are never touched.
+// supersedes the first. A manifest never replaces another. A run that removes an upload that looks
+// abandoned first puts an empty manifest, so that its writer, if it is still there, cannot finish
+// it. Objects with other keys are never touched.
 //
 // A manifest never names what is not there: it comes after all parts, and goes before any.
 //
@@ -70,8 +70,8 @@ class Mirror {
   // Removes what interrupted uploads and removals have left, and superseded copies; then all copies
   // but the newest `max_to_keep`, if that is positive, and pinned ones. Another writer that is
   // uploading here at this moment has its upload removed, and fails. Requires: this object is not
-  // uploading. Throws: as ObjectStore's functions.
-  void tidy(int max_to_keep, const std::stop_token& stop);
+  // uploading. Returns the copies that are left. Throws: as ObjectStore's functions.
+  std::vector<Copy> tidy(int max_to_keep, const std::stop_token& stop);
 
   // Fills all of `into` with the bytes of a file from `offset` on. Throws: as ObjectStore::get().
   void read(const Copy& copy, const MirroredFile& file, uint64_t offset, std::span<std::byte> into,

@@ -14,6 +14,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/parse_json.h"
 #include "crochet/base/log.h"
+#include "crochet/cloud/internal/json_member.h"
 #include "crochet/cloud/internal/parse_utc.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/internal/untrusted_file.h"
@@ -73,7 +74,7 @@ std::optional<S3Credentials> of_environment() {
 std::optional<S3Credentials> of_file() {
   std::string path = variable("AWS_SHARED_CREDENTIALS_FILE");
   if (path.empty()) path = join_path(variable("HOME"), ".aws/credentials");
-  const std::string profile = first_of({"AWS_PROFILE"});
+  const std::string profile = variable("AWS_PROFILE");
   FileSystem& files = FileSystem::posix();
   if (!files.exists(path)) return std::nullopt;
   auto settings =
@@ -84,12 +85,6 @@ std::optional<S3Credentials> of_file() {
                       .token = settings["aws_session_token"]};
   if (found.key_id.empty() || found.secret.empty()) return std::nullopt;
   return found;
-}
-
-std::string member(const nlohmann::json& object, const char* name) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // By IMDSv2. https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/iam-roles-for-amazon-ec2.html
@@ -118,10 +113,10 @@ std::optional<S3Credentials> of_machine() {
     const std::string role(trimmed(roles.substr(0, roles.find('\n'))));
     JsonTree tree;
     parse_json(ask({.path = path + role, .headers = {header}}), "the machine's credentials", tree);
-    S3Credentials found{.key_id = member(tree.root, "AccessKeyId"),
-                        .secret = member(tree.root, "SecretAccessKey"),
-                        .token = member(tree.root, "Token"),
-                        .ends_at = parse_utc(member(tree.root, "Expiration"))};
+    S3Credentials found{.key_id = text_in(tree.root, "AccessKeyId"),
+                        .secret = text_in(tree.root, "SecretAccessKey"),
+                        .token = text_in(tree.root, "Token"),
+                        .ends_at = parse_utc(text_in(tree.root, "Expiration"))};
     if (!found.key_id.empty() && !found.secret.empty()) return found;
   } catch (const Error& error) {
     log_debug(error.what());

@@ -25,8 +25,9 @@ constexpr double kFirstPauseSecs = 0.25;
 constexpr double kStallSecs = 60;
 constexpr size_t kMaxPageBytes = size_t{16} << 20;  // A page has at most 1,000 keys of 1 KiB.
 constexpr double kRenewSecs = 300;                  // Before credentials end.
+// The header of a request without a body.
 constexpr const char* kShaOfNothing =
-    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 // What to do about an answer.
 enum class Verdict { kDone, kRepeat, kRenew, kFail };
@@ -54,17 +55,16 @@ Verdict verdict_on(int status, std::string_view code) {
                                        failure.message.empty() ? "" : ": ", failure.message);
   if (is_any_of(failure.code, {"BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest"}))
     throw DataLossError(text);
+  if (verdict_on(status, failure.code) == Verdict::kRenew) throw UnauthenticatedError(text);
   switch (status) {
     case 301:
     case 307:
       throw FailedPreconditionError(text + "; AWS_REGION is to be that of the bucket");
     case 400:
-      if (verdict_on(status, failure.code) == Verdict::kRenew) throw UnauthenticatedError(text);
       throw InvalidArgumentError(text);
     case 401:
       throw UnauthenticatedError(text);
     case 403:
-      if (verdict_on(status, failure.code) == Verdict::kRenew) throw UnauthenticatedError(text);
       throw PermissionDeniedError(text);
     case 404:
       throw NotFoundError(text);
@@ -151,7 +151,6 @@ HttpResponse S3Store::send(const std::string& what, const std::string& key,
         .service = "s3", .region = server_.region, .key_id = own.key_id, .secret = own.secret};
     request.headers = headers;
     if (!own.token.empty()) request.headers.push_back("x-amz-security-token: " + own.token);
-    std::string reason;
     try {
       const auto response = lease.client().send(request, stop);
       if (!response) throw CancelledError(what + ": ended early, as requested");
@@ -210,7 +209,7 @@ void S3Store::get(const std::string& key, uint64_t offset, std::span<std::byte> 
   const std::string what = "reading " + url_of(key);
   const HttpResponse response =
       send(what, key, "",
-           {.headers = {std::string("x-amz-content-sha256: ") + kShaOfNothing,
+           {.headers = {kShaOfNothing,
                         fmt::format("Range: bytes={}-{}", offset, offset + into.size() - 1)},
             .into = into},
            stop);
@@ -225,9 +224,7 @@ void S3Store::get(const std::string& key, uint64_t offset, std::span<std::byte> 
 std::string S3Store::get_text(const std::string& key, size_t max_bytes,
                               const std::stop_token& stop) {
   return send("reading " + url_of(key), key, "",
-              {.headers = {std::string("x-amz-content-sha256: ") + kShaOfNothing},
-               .max_body_bytes = max_bytes},
-              stop)
+              {.headers = {kShaOfNothing}, .max_body_bytes = max_bytes}, stop)
       .body;
 }
 
@@ -241,9 +238,7 @@ ObjectListing S3Store::list(const std::string& prefix, const std::stop_token& st
     query += "encoding-type=url&list-type=2&prefix=" + url_encoded(prefix, UrlPart::kValue);
     const HttpResponse response =
         send("listing " + url_of(prefix), "", query,
-             {.headers = {std::string("x-amz-content-sha256: ") + kShaOfNothing},
-              .max_body_bytes = kMaxPageBytes},
-             stop);
+             {.headers = {kShaOfNothing}, .max_body_bytes = kMaxPageBytes}, stop);
     S3Page page = read_s3_page(response.body);
     std::ranges::move(page.objects, std::back_inserter(listing.objects));
     listing.time = parse_utc(response.date).value_or(clock_.wall_time());
@@ -255,9 +250,7 @@ ObjectListing S3Store::list(const std::string& prefix, const std::stop_token& st
 void S3Store::remove(const std::string& key, const std::stop_token& stop) {
   try {
     send("removing " + url_of(key), key, "",
-         {.method = HttpMethod::kDelete,
-          .headers = {std::string("x-amz-content-sha256: ") + kShaOfNothing}},
-         stop);
+         {.method = HttpMethod::kDelete, .headers = {kShaOfNothing}}, stop);
   } catch (const NotFoundError&) {
   }
 }

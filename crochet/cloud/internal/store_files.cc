@@ -9,13 +9,12 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "crochet/base/error.h"
 #include "crochet/base/internal/immortal.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/cloud/files.h"
 #include "crochet/cloud/internal/s3_store.h"
+#include "crochet/io/internal/errno_error.h"
 
 namespace crochet::inline v0::cloud::internal {
 namespace {
@@ -62,10 +61,7 @@ class MirroredReadableFile final : public ReadableFile {
 
   void read_at(uint64_t offset, std::span<std::byte> destination) const override {
     if (offset > file_.size || destination.size() > file_.size - offset)
-      throw DataLossError(
-          fmt::format("{}: {} bytes at offset {} are beyond the end, the file has "
-                      "{} bytes",
-                      path_, destination.size(), offset, file_.size));
+      crochet::internal::throw_short_file(path_, offset, destination.size(), file_.size);
     if (destination.size() >= kBlockBytes) return fetch(offset, destination);
     const std::scoped_lock lock(mutex_);
     if (offset < block_begin_ || offset + destination.size() > block_begin_ + block_.size()) {
@@ -123,10 +119,7 @@ class TextFile final : public ReadableFile {
   uint64_t size() const override { return text_.size(); }
   void read_at(uint64_t offset, std::span<std::byte> destination) const override {
     if (offset > text_.size() || destination.size() > text_.size() - offset)
-      throw DataLossError(
-          fmt::format("{}: {} bytes at offset {} are beyond the end, the file has "
-                      "{} bytes",
-                      path_, destination.size(), offset, text_.size()));
+      crochet::internal::throw_short_file(path_, offset, destination.size(), text_.size());
     if (!destination.empty())
       std::memcpy(destination.data(), text_.data() + offset, destination.size());
   }

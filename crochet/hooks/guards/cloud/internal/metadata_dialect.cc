@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/parse_json.h"
+#include "crochet/cloud/internal/json_member.h"
 #include "crochet/cloud/internal/parse_utc.h"
 
 namespace crochet::inline v0::cloud::internal {
@@ -57,13 +58,6 @@ bool is_plain(std::string_view text) {
 }
 
 using Json = nlohmann::json;
-
-// A member that is a text; empty for any other value.
-std::string text_in(const Json& object, const char* name) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 }  // namespace
 

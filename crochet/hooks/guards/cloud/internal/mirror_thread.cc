@@ -108,10 +108,12 @@ bool MirrorThread::is_handled(const LocalCheckpoint& checkpoint) const {
   return std::ranges::find(handled_, checkpoint) != handled_.end();
 }
 
-void MirrorThread::learn() {
-  for (const Mirror::Copy& copy : mirror_.list(stop_.get_token()))
-    handled_.push_back({copy.manifest->checkpoint, copy.manifest->unix_time});
-  has_learned_ = true;
+void MirrorThread::tidy() {
+  for (const Mirror::Copy& copy : mirror_.tidy(task_.max_to_keep, stop_.get_token())) {
+    const LocalCheckpoint copied{copy.manifest->checkpoint, copy.manifest->unix_time};
+    if (!is_handled(copied)) handled_.push_back(copied);
+  }
+  is_tidy_ = true;
 }
 
 std::optional<LocalCheckpoint> MirrorThread::next() {
@@ -169,11 +171,7 @@ void MirrorThread::run() {
     bool has_failed = false;
     std::string name;
     try {
-      if (!is_tidy_) {
-        mirror_.tidy(task_.max_to_keep, stop_.get_token());
-        is_tidy_ = true;
-      }
-      if (!has_learned_) learn();
+      if (!is_tidy_) tidy();
       if (const auto checkpoint = next()) {
         is_idle = false;
         name = checkpoint->name;

@@ -61,8 +61,8 @@ class MirrorThread {
   // The checkpoint to copy next; unset if there is none.
   std::optional<LocalCheckpoint> next();
   void copy(const LocalCheckpoint& checkpoint);
-  // What the store already has counts as copied.
-  void learn();
+  // What is left in the store counts as copied.
+  void tidy();
   void report_failure(const std::string& name, const std::string& reason);
   bool is_handled(const LocalCheckpoint& checkpoint) const;
 
@@ -71,7 +71,6 @@ class MirrorThread {
   Mirror mirror_;
 
   // Of the thread alone.
-  bool has_learned_ = false;
   bool is_tidy_ = false;
   std::vector<LocalCheckpoint> handled_;
   std::string last_reason_;

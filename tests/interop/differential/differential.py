@@ -64,8 +64,8 @@ def compare(arguments, first, step):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as work:
         command = [arguments.program, work]
         if arguments.engine == "tensorflow":
-            model.export(work + "/graph.meta")
-            command.append(work + "/graph.meta")
+            model.export(work)
+            command += [work + "/graph.meta", work + "/config"]
         model.finalize()
         program = Program(command)
 

@@ -22,6 +22,11 @@ v1 = tf.compat.v1
 tf.get_logger().setLevel("CRITICAL")
 FIRST_NAN = 3
 
+# A session of some ten runs does not earn back the optimizing of its graph.
+CONFIG = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+CONFIG.graph_options.rewrite_options.disable_meta_optimizer = True
+CONFIG.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
+
 
 class PlainError(Exception):
     """Not TensorFlow's."""
@@ -90,8 +95,10 @@ class Model:
             self.scaffold = v1.train.Scaffold(saver=self.saver)
             self.step = step
 
-    def export(self, path):
-        v1.train.export_meta_graph(path, graph=self.graph)
+    def export(self, directory):
+        v1.train.export_meta_graph(directory + "/graph.meta", graph=self.graph)
+        with open(directory + "/config", "wb") as file:
+            file.write(CONFIG.SerializeToString())
 
     def finalize(self):
         with self.graph.as_default():
@@ -322,7 +329,7 @@ class Run:
         step = self.scenario["restored"]
         if step < 0:
             return
-        with v1.Session() as session:
+        with v1.Session(config=CONFIG) as session:
             session.run(self.model.initialize)
             by_name = {one.op.name: one for one in v1.global_variables()}
             by_name["global_step"].load(step, session)
@@ -353,7 +360,7 @@ class Run:
         if scenario["kind"] == "train":
             hooks = patches.order(hooks, [self.make_saver(scenario["save_steps"], [])])
         creator = FailingCreator(self, v1.train.ChiefSessionCreator(
-            scaffold=self.make_scaffold(), checkpoint_dir=self.directory if scenario["directory"] else None))
+            scaffold=self.make_scaffold(), checkpoint_dir=self.directory if scenario["directory"] else None, config=CONFIG))
         session = monitored_session._MonitoredSession(creator, hooks, should_recover=scenario["kind"] != "singular")
         if scenario["scope"]:
             with session:

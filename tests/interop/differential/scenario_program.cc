@@ -3,12 +3,13 @@
 //
 // Runs scenarios of scenario.py: one on each line of stdin, its trace on a line of stdout.
 //
-//   scenario_program <empty directory> [<graph.meta>]
+//   scenario_program <empty directory> [<graph.meta> <file of a serialized ConfigProto>]
 //
 // With a graph, in TensorFlow's engine. The trace is compared with that of reference.py, so both
 // write the same words.
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include <fmt/ranges.h>
@@ -159,8 +160,12 @@ class FailingCreator final : public SessionCreator {
 // One scenario.
 class Run {
  public:
-  Run(const json& scenario, std::string directory, std::unique_ptr<Graph> graph)
-      : scenario_(scenario), directory_(std::move(directory)), graph_(std::move(graph)) {}
+  Run(const json& scenario, std::string directory, std::unique_ptr<Graph> graph,
+      SessionConfig config)
+      : scenario_(scenario),
+        directory_(std::move(directory)),
+        graph_(std::move(graph)),
+        config_(std::move(config)) {}
 
   json result() {
     if (scenario_["directory"]) std::filesystem::create_directory(directory_);
@@ -239,7 +244,7 @@ class Run {
   void write_restored() {
     if (scenario_["restored"] < 0) return;
     const int64_t step = scenario_["restored"];
-    const auto session = graph_->new_session("");
+    const auto session = graph_->new_session("", config_);
     if (const Output init = graph_->default_init_op()) session->run(init);
     session->assign_variable("global_step", Tensor::scalar(step));
     session->assign_variable("x", Tensor::scalar(static_cast<float>(step) * 10));
@@ -260,6 +265,7 @@ class Run {
   const json& scenario_;
   const std::string directory_;
   const std::unique_ptr<Graph> graph_;
+  const SessionConfig config_;
   FakeClock clock_;
   const std::shared_ptr<Saver> saver_ =
       std::make_shared<Saver>(SaverOptions{.max_to_keep = 100, .clock = &clock_});
@@ -494,15 +500,17 @@ void Run::run() {
            .save_checkpoint_steps = scenario_["save_steps"].get<int64_t>(),
            .save_summaries_steps = 0,
            .log_step_count_steps = 0,
+           .config = config_,
            .max_recoveries = 1000,
            .clock = &clock_},
           [this](MonitoredSession& session) { body(session); });
     return;
   }
   auto creator = std::make_unique<FailingCreator>(
-      *this, std::make_unique<ChiefSessionCreator>(
-                 *graph_, ChiefSessionCreatorOptions{.scaffold = scaffold,
-                                                     .checkpoint_dir = restored_from}));
+      *this,
+      std::make_unique<ChiefSessionCreator>(
+          *graph_, ChiefSessionCreatorOptions{
+                       .scaffold = scaffold, .config = config_, .checkpoint_dir = restored_from}));
   std::unique_ptr<MonitoredSession> session;
   if (kind == "singular")
     session = std::make_unique<SingularMonitoredSession>(
@@ -530,10 +538,16 @@ int main(int argc, char** argv) {
   set_log_callback([](auto&&...) {});
   std::string line;
   const std::string directory = std::string(argv[1]) + "/own";
+  SessionConfig config;
+  if (argc > 3) {
+    std::ifstream file(argv[3], std::ios::binary);
+    config.serialized.assign(std::istreambuf_iterator<char>(file), {});
+  }
   while (std::getline(std::cin, line)) {
     const json scenario = json::parse(line);
     std::filesystem::remove_all(directory);
-    json result = Run(scenario, directory, make_graph(argc > 2 ? argv[2] : nullptr)).result();
+    json result =
+        Run(scenario, directory, make_graph(argc > 2 ? argv[2] : nullptr), config).result();
     std::cout << result.dump() << std::endl;
   }
 }

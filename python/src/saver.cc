@@ -28,6 +28,7 @@ class StateSaver {
 
   SaveTicket save(int64_t step, const Objects& objects,
                   const std::map<std::string, double>& metrics) {
+    wait_for_last();
     take(objects);
     const nb::gil_scoped_release release;
     const Tensor value = Tensor::scalar(step);
@@ -37,7 +38,17 @@ class StateSaver {
     session_->assign({&assignment, 1});
     const std::string path = path_ + "/model.ckpt";
     if (!metrics.empty()) saver_.record_metrics_later(saver_.prefix_of(path, step), metrics);
-    return saver_.save_async(*session_, path, step);
+    last_ = saver_.save_async(*session_, path, step);
+    return *last_;
+  }
+
+  void wait(std::optional<double> deadline_secs) {
+    if (!deadline_secs) wait_for_last();
+    unlocked([&] { saver_.wait(deadline_secs); });
+  }
+  void close(std::optional<double> deadline_secs) {
+    if (!deadline_secs) wait_for_last();
+    unlocked([&] { saver_.close(deadline_secs); });
   }
 
   // The step that was restored; unset without a checkpoint.
@@ -54,6 +65,11 @@ class StateSaver {
   Saver& saver() { return saver_; }
 
  private:
+  // Without a deadline, Ctrl-C is what ends a wait for a disk that does not answer.
+  void wait_for_last() const {
+    if (last_) wait_until([this] { return last_->finished(); });
+  }
+
   void take(const Objects& objects) {
     std::set<std::string> names;
     for (const auto& [name, value] : objects) {
@@ -82,6 +98,7 @@ class StateSaver {
   std::unique_ptr<Session> session_;
   std::map<std::string, std::shared_ptr<PythonState>> states_;
   Saver saver_;
+  std::optional<SaveTicket> last_;
 };
 
 SaveStage stage_named(const std::string& name) {
@@ -140,18 +157,8 @@ void bind_saver(nb::module_& module) {
                  self.saver().unpin(prefix);
              });
            })
-      .def(
-          "wait",
-          [](StateSaver& self, std::optional<double> secs) {
-            unlocked([&] { self.saver().wait(secs); });
-          },
-          nb::arg("deadline_secs").none())
-      .def(
-          "close",
-          [](StateSaver& self, std::optional<double> secs) {
-            unlocked([&] { self.saver().close(secs); });
-          },
-          nb::arg("deadline_secs").none());
+      .def("wait", &StateSaver::wait, nb::arg("deadline_secs").none())
+      .def("close", &StateSaver::close, nb::arg("deadline_secs").none());
 }
 
 }  // namespace crochet::python

@@ -6,6 +6,7 @@ import collections
 import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -244,6 +245,26 @@ class SaverTest(InFolder):
         with self.assertRaises((crochet.Error, FileExistsError)):
             crochet.Saver("run").save(1, {"n": 1}).wait()
 
+    def test_ctrl_c_ends_each_wait_for_a_save(self):
+        saver, state = crochet.Saver("run"), {"w": np.ones(10_000)}
+        saver.save(1, state).wait()
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # A full disk.
+        try:
+            ticket = saver.save(2, state)  # Will be tried again for seconds.
+            for wait in (ticket.wait, saver.wait, saver.close, lambda: saver.save(3, state)):
+                self.assertFalse(ticket.finished)
+                with self.assertRaises(KeyboardInterrupt):
+                    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+                    wait()
+            self.assertFalse(ticket.finished)
+            with self.assertRaisesRegex(crochet.DeadlineExceededError, "within 0.01 s.*model.ckpt-2"):
+                saver.wait(0.01)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        saver.close()
+        self.assertEqual(crochet.open("run").step, 2)
+
     def test_the_names_of_a_state_may_change(self):
         with crochet.Saver("run") as saver:
             saver.save(1, {"a": 1, "b": 2})
@@ -281,7 +302,7 @@ class SaverTest(InFolder):
 
     def test_a_forked_child_has_to_make_its_own(self):
         saver = crochet.Saver("run")
-        saver.save(1, {"n": 1}).wait()
+        saver.save(1, {"n": 1})
         child = os.fork()
         if child == 0:
             code = 1
@@ -414,7 +435,7 @@ class LoopTest(InFolder):
                 state["loss"] = float("nan") if step == 5 else 1.0
         self.assertEqual(crochet.open("run").step, 4)
 
-    def test_ctrl_c_ends_a_wait_and_a_signal_ends_a_run_with_a_checkpoint(self):
+    def test_a_signal_ends_a_run_with_a_checkpoint(self):
         program = (
             "import crochet, sys, time\n"
             "state = {'n': 0}\n"

@@ -248,6 +248,8 @@ class SaverTest(InFolder):
     def test_ctrl_c_ends_each_wait_for_a_save(self):
         saver, state = crochet.Saver("run"), {"w": np.ones(10_000)}
         saver.save(1, state).wait()
+        # A program that was started in the background ignores Ctrl-C.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # A full disk.
         try:

@@ -51,7 +51,7 @@ struct PerRank {
 // fixed once it is tracked.
 template <typename T>
 auto sharded(T&& array, Shard shard) {
-  static_assert(std::is_lvalue_reference_v<T> || internal::kIsSpan<T>,
+  static_assert(std::is_lvalue_reference_v<T> || internal::kIsView<T>,
                 "crochet cannot track a temporary: what is tracked must outlive the loop");
   return internal::Sharded<T>{std::forward<T>(array), std::move(shard)};
 }

@@ -329,6 +329,11 @@ concept TrackedReference = requires {
 template <typename T>
 inline constexpr bool kIsHandle = false;
 
+// True for views of elements that a program owns: each is kept as a copy, and may be const or a
+// temporary.
+template <typename T>
+inline constexpr bool kIsView = kIsSpan<T>;
+
 template <typename T>
 inline constexpr bool kCanBeTracked = false;
 
@@ -382,7 +387,7 @@ requires std::default_initializable<Class> Classes<Base>
 template <typename T>
 Tracker& Tracker::operator()(std::string_view name, T&& value) {
   static_assert(
-      std::is_lvalue_reference_v<T> || internal::kIsSpan<T> || internal::TrackedReference<T>,
+      std::is_lvalue_reference_v<T> || internal::kIsView<T> || internal::TrackedReference<T>,
       "crochet cannot track a temporary: what is tracked must outlive the loop");
   track_at(name, value);
   return *this;
@@ -476,7 +481,10 @@ void Tracker::track_keys(T& keys) const {
 template <typename T>
 void Tracker::track_value(T& value) {
   using Walks = internal::PartWalks;
-  if constexpr (std::is_const_v<T> && !internal::kIsHandle<std::remove_const_t<T>>) {
+  if constexpr (std::is_const_v<T> && internal::kIsView<std::remove_const_t<T>>) {
+    std::remove_const_t<T> view = value;
+    track_value(view);
+  } else if constexpr (std::is_const_v<T> && !internal::kIsHandle<std::remove_const_t<T>>) {
     internal::TypeThatCannotBeTracked<T>();
   } else if constexpr (internal::TracksItself<T> || internal::TrackedByFunction<T>) {
     if constexpr (internal::MakesItself<T> || internal::MadeByFunction<T>) {
@@ -500,7 +508,7 @@ void Tracker::track_value(T& value) {
   } else if constexpr (internal::Dense<T>) {
     add_own_array({.view = [&value] { return internal::view_of(value); }});
   } else if constexpr (internal::RandomGenerator<T>) {
-    add_own_setting(internal::saveable_generator(value));
+    add_own_setting(internal::saveable_generator(value, name()));
   } else if constexpr (internal::Distribution<T>) {
     add_own_object(internal::saveable_distribution(value, name()));
   } else if constexpr (internal::kIsSpan<T>) {

@@ -99,6 +99,7 @@ expect_error("${order}" tracked.cc "-DTRACKED=std::unordered_map<Unordered, int>
 # A struct that lists its parts may own them.
 set(too_short "crochet cannot track a temporary: what is tracked must outlive the loop")
 expect_no_error(tracked.cc "-DTRACKED=std::span<float>" -DTEMPORARY)
+expect_no_error(tracked.cc "-DTRACKED=const std::span<float>")
 expect_no_error(tracked.cc -DTRACKED=Parts)
 expect_error("${too_short}" tracked.cc -DTRACKED=Parts -DTEMPORARY)
 expect_error("${too_short}" tracked.cc "-DTRACKED=std::vector<float>" -DTEMPORARY)

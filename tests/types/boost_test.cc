@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <boost/circular_buffer.hpp>
 #include <boost/container/deque.hpp>
 #include <boost/container/flat_map.hpp>
 #include <boost/container/flat_set.hpp>
@@ -14,6 +15,12 @@
 #include <boost/container/small_vector.hpp>
 #include <boost/container/stable_vector.hpp>
 #include <boost/container/static_vector.hpp>
+#include <boost/random/linear_congruential.hpp>
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/normal_distribution.hpp>
+#include <boost/random/ranlux.hpp>
+#include <boost/random/taus88.hpp>
+#include <boost/random/uniform_real_distribution.hpp>
 #include <boost/unordered_map.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,6 +109,51 @@ TEST_P(BoostTest, EmptyOnesStayEmpty) {
                    .hashed = {{"a", {}}}};
   restore(other);
   EXPECT_EQ(other, Containers());
+}
+
+struct Random {
+  boost::random::mt19937 twister;
+  boost::random::mt19937_64 wide;
+  boost::random::rand48 linear;
+  boost::random::minstd_rand minimal;
+  boost::random::taus88 shifts;
+  boost::random::ranlux24 luxury;
+  boost::random::normal_distribution<double> normal;
+  boost::random::uniform_real_distribution<float> uniform;
+
+  // Some cannot be initialised by {}.
+  void track(Tracker& tracker) {
+    tracker("twister", twister)("wide", wide)("linear", linear)("minimal", minimal);
+    tracker("shifts", shifts)("luxury", luxury)("normal", normal)("uniform", uniform);
+  }
+  double draw() {
+    return static_cast<double>(twister() ^ wide() ^ linear() ^ minimal() ^ shifts() ^ luxury()) +
+           normal(twister) + uniform(wide);
+  }
+};
+
+TEST_P(BoostTest, GeneratorsAndDistributionsContinue) {
+  Random saved;
+  saved.normal = boost::random::normal_distribution<double>(0.1, 1.0 / 3);
+  saved.uniform = boost::random::uniform_real_distribution<float>(0.1f, 1 / 0.7f);
+  for (int i = 0; i < 1000; ++i) saved.draw();
+  save(saved);
+  Random restored;
+  restore(restored);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(restored.draw(), saved.draw()) << i;
+  EXPECT_EQ(restored.normal.sigma(), 1.0 / 3);
+}
+
+TEST_P(BoostTest, ARingKeepsItsElements) {
+  boost::circular_buffer<double> saved(3);
+  for (int i = 0; i < 5; ++i) saved.push_back(i);
+  save(saved);
+  for (const size_t capacity : {3, 8, 1, 0}) {
+    boost::circular_buffer<double> restored(capacity);
+    restore(restored);
+    EXPECT_EQ(restored, saved) << capacity;
+    EXPECT_EQ(restored.capacity(), std::max<size_t>(capacity, 3));
+  }
 }
 
 TEST_P(BoostTest, MoreElementsThanFitAreAnError) {

@@ -10,6 +10,7 @@
 #include <random>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
@@ -17,6 +18,9 @@
 
 namespace crochet::internal {
 namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 using ShuffledRanlux = std::shuffle_order_engine<std::ranlux48_base, 16>;
 using IndependentBits = std::independent_bits_engine<std::ranlux24, 32, uint_fast32_t>;
@@ -26,14 +30,14 @@ using FullRange = std::linear_congruential_engine<uint64_t, 6364136223846793005u
 template <typename Generator>
 std::vector<uint64_t> state_of(const Generator& generator) {
   Generator copy = generator;
-  const TensorMap state = saveable_generator(copy)->save();
+  const TensorMap state = saveable_generator(copy, "rng")->save();
   const std::span<const uint64_t> numbers = state.at("").flat<uint64_t>();
   return {numbers.begin(), numbers.end()};
 }
 
 template <typename Generator>
 void restore(Generator& generator, const std::vector<uint64_t>& numbers) {
-  saveable_generator(generator)->restore({{"", Tensor::from(numbers)}});
+  saveable_generator(generator, "rng")->restore({{"", Tensor::from(numbers)}});
 }
 
 // True if the numbers were accepted as a state.
@@ -152,6 +156,27 @@ TEST(ForeignGeneratorTest, MustReadAllNumbersUnchanged) {
   EXPECT_THROW(restore(generator, {uint64_t{1} << 40}), InvalidArgumentError);
   EXPECT_THROW(restore(generator, {}), InvalidArgumentError);
   EXPECT_EQ(generator.state, 5);
+}
+
+// A third-party generator whose state is not what it writes.
+struct Rounded {
+  using result_type = uint32_t;
+  static constexpr uint32_t min() { return 0; }
+  static constexpr uint32_t max() { return 9; }
+  uint32_t operator()() { return ++state % 10; }
+  uint32_t state = 1234;
+};
+std::ostream& operator<<(std::ostream& out, const Rounded& generator) {
+  return out << generator.state / 1000;
+}
+std::istream& operator>>(std::istream& in, Rounded& generator) { return in >> generator.state; }
+
+TEST(ForeignGeneratorTest, IsRefusedBeforeASaveIfItDoesNotReadWhatItWrites) {
+  Rounded generator;
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT([&] { saveable_generator(generator, "noise"); },
+                ThrowsMessage<UnimplementedError>(HasSubstr("\"noise\": this type's operator>>")))
+        << i;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <locale>
 #include <sstream>
 #include <vector>
@@ -106,6 +107,8 @@ void throw_bad_map(size_t num_keys, size_t num_values) {
 std::string written_text(const std::function<void(std::ostream&)>& write) {
   std::ostringstream written;
   written.imbue(std::locale::classic());
+  // Enough for each type; libraries other than the standard's may not set it.
+  written.precision(std::numeric_limits<long double>::max_digits10);
   write(written);
   return written.str();
 }
@@ -164,12 +167,22 @@ Tensor written_state(const std::function<void(std::ostream&)>& write) {
 }
 
 bool read_state(std::span<const uint64_t> numbers, const std::function<void(std::istream&)>& read) {
+  // With a space at the end as well: Boost's generators skip one after each number.
   std::string text;
-  for (const uint64_t number : numbers) {
-    if (!text.empty()) text += ' ';
-    text += std::to_string(number);
-  }
+  for (const uint64_t number : numbers) text += std::to_string(number) + ' ';
   return read_text(text, read);
+}
+
+bool check_reads_back(const std::string& name, const std::function<void()>& read_back) {
+  try {
+    read_back();
+    return true;
+  } catch (const InvalidArgumentError& error) {
+    throw UnimplementedError(fmt::format(
+        "\"{}\": this type's operator>> does not read what its operator<< writes ({}): put it "
+        "into a class with the functions save and restore",
+        name, error.what()));
+  }
 }
 
 }  // namespace crochet::inline v0::internal

@@ -62,25 +62,44 @@ CROCHET_EXPORT bool read_state(std::span<const uint64_t> numbers,
                                const std::function<void(std::istream&)>& read);
 
 template <RandomGenerator T>
-std::shared_ptr<Saveable> saveable_generator(T& value) {
-  const auto state_of = [](const T& generator) {
-    return written_state([&](std::ostream& out) { out << generator; });
-  };
-  const auto restore = [&value, state_of](const TensorMap& state) {
-    const Tensor& stored = single_vector(state, DType::kUint64);
-    check_generator_state<T>(stored.flat<uint64_t>());
-    T restored = value;
-    const auto read = [&](std::istream& in) { in >> restored; };
-    // It must have read all of the numbers, unchanged.
-    if (!read_state(stored.flat<uint64_t>(), read) || state_of(restored) != stored)
-      throw_bad_generator_state();
-    value = restored;
-  };
+Tensor state_of(const T& generator) {
+  return written_state([&](std::ostream& out) { out << generator; });
+}
+
+// A generator in this state. Throws: InvalidArgumentError if none of this type writes it.
+template <RandomGenerator T>
+T generator_in(T generator, const Tensor& state) {
+  const auto numbers = state.flat<uint64_t>();
+  check_generator_state<T>(numbers);
+  // It must read all of the numbers, unchanged.
+  if (!read_state(numbers, [&](std::istream& in) { in >> generator; }) ||
+      state_of(generator) != state)
+    throw_bad_generator_state();
+  return generator;
+}
+
+// For the first value of each type, whose functions may be those of any library: a state that
+// cannot be read again is an error before the first save, not at a restore. Returns true.
+// Throws: UnimplementedError.
+CROCHET_EXPORT bool check_reads_back(const std::string& name,
+                                     const std::function<void()>& read_back);
+
+// `name` is for messages.
+template <RandomGenerator T>
+std::shared_ptr<Saveable> saveable_generator(T& value, const std::string& name) {
+  [[maybe_unused]] static const bool is_checked = check_reads_back(name, [&value] {
+    T other = value;
+    static_cast<void>(other());
+    static_cast<void>(generator_in(std::move(other), state_of(value)));
+  });
   return make_generator_saveable(
-      [&value, state_of] {
+      [&value] {
         return TensorMap{{"", state_of(value)}};
       },
-      restore, [&value] { return hold_copy(value); });
+      [&value](const TensorMap& state) {
+        value = generator_in(value, single_vector(state, DType::kUint64));
+      },
+      [&value] { return hold_copy(value); });
 }
 
 // The text that a distribution writes: its parameters, and numbers that it keeps for the next call.
@@ -94,31 +113,44 @@ CROCHET_EXPORT const std::string& single_text(const TensorMap& state);
 CROCHET_EXPORT void warn_of_parameters(const std::string& name, const std::string& stored,
                                        const std::string& own);
 
+template <Distribution T>
+std::string text_of(const T& distribution) {
+  return written_text([&](std::ostream& out) { out << distribution; });
+}
+
+// A distribution with what this text has. Throws: InvalidArgumentError if none of this type writes
+// it.
+template <Distribution T>
+T distribution_in(T distribution, const std::string& text) {
+  check_distribution<T>(text);
+  const std::string readable = readable_text(text, distribution_grammar<T>());
+  if (!read_text(readable, [&](std::istream& in) { in >> distribution; })) throw_bad_distribution();
+  if constexpr (kIsLongNormal<T>) {
+    const auto [mean, deviation] = first_numbers(text);
+    distribution.param(typename T::param_type(mean, deviation));
+  }
+  // Weights are normalised when they are read, which may change their last bits.
+  if (!has_weights<T>() && text_of(distribution) != text) throw_bad_distribution();
+  return distribution;
+}
+
 // `name` is for messages.
 template <Distribution T>
 std::shared_ptr<Saveable> saveable_distribution(T& value, const std::string& name) {
-  const auto text_of = [](const T& distribution) {
-    return written_text([&](std::ostream& out) { out << distribution; });
-  };
-  const auto restore = [&value, text_of, name](const TensorMap& state) {
+  if constexpr (std::default_initializable<T>) {
+    [[maybe_unused]] static const bool is_checked = check_reads_back(
+        name, [&value] { static_cast<void>(distribution_in(T(), text_of(value))); });
+  }
+  const auto restore = [&value, name](const TensorMap& state) {
     const std::string& stored = single_text(state);
-    // Weights are normalised when they are read, which may change their last bits.
     if (text_of(value) == stored) return;
-    check_distribution<T>(stored);
-    T restored = value;
-    const std::string readable = readable_text(stored, distribution_grammar<T>());
-    if (!read_text(readable, [&](std::istream& in) { in >> restored; })) throw_bad_distribution();
-    if constexpr (kIsLongNormal<T>) {
-      const auto [mean, deviation] = first_numbers(stored);
-      restored.param(typename T::param_type(mean, deviation));
-    }
-    if (!has_weights<T>() && text_of(restored) != stored) throw_bad_distribution();
+    const T restored = distribution_in(value, stored);
     if (const T own(value.param()), others(restored.param()); own.param() != others.param())
       warn_of_parameters(name, text_of(others), text_of(own));
     value = restored;
   };
   return make_generator_saveable(
-      [&value, text_of] {
+      [&value] {
         return TensorMap{{"", Tensor::scalar(text_of(value))}};
       },
       restore, [&value] { return hold_copy(value); });
@@ -194,7 +226,11 @@ std::shared_ptr<Saveable> saveable_container(T& value) {
   };
   const auto restore = [&value](const TensorMap& state) {
     const std::vector<Element> elements = elements_of<Element>(single_column(state, ""));
-    if constexpr (AssignableSequence<T>) {
+    if constexpr (requires { value.resize(elements.size()); }) {
+      // Not assign(), which gives a ring of Boost the capacity of what it has now.
+      value.resize(elements.size());
+      std::copy(elements.begin(), elements.end(), value.begin());
+    } else if constexpr (AssignableSequence<T>) {
       value.assign(elements.begin(), elements.end());
     } else {
       value.clear();

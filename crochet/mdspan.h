@@ -35,6 +35,9 @@ concept Mdspan = requires(const T& span) {
   T::rank();
 };
 
+template <Mdspan T>
+inline constexpr bool kIsView<T> = true;
+
 // The strides of one piece of memory whose last index is the fastest, or the first.
 template <typename T>
 bool is_dense(const T& span, bool is_last_fastest) {
@@ -65,8 +68,7 @@ requires(!std::is_const_v<typename T::element_type>) BorrowedArray
     if (!internal::is_dense(span, /*is_last_fastest=*/false))
       throw InvalidArgumentError(
           "an mdspan is tracked whose elements are not one piece of memory, in the order of the "
-          "last "
-          "index or of the first; track a copy of them");
+          "last index or of the first; track a copy of them");
     if (T::rank() == 2)
       order = MemoryOrder::kColumnMajor;
     else

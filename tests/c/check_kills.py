@@ -29,8 +29,14 @@ def main():
             process = subprocess.Popen(
                 [program, f"{folder}/killed", last_step], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
+            if kills < most:
+                limit = secs * draw.uniform(0.1, 0.6)
+            elif resumed == 0 and kills < 10 * most:  # None had saved yet.
+                limit = secs * draw.uniform(0.5, 0.9)
+            else:
+                limit = None
             try:
-                out, err = process.communicate(timeout=secs * draw.uniform(0.1, 0.6) if kills < most else None)
+                out, err = process.communicate(timeout=limit)
                 break
             except subprocess.TimeoutExpired:
                 process.kill()

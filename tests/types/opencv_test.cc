@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/tracking/sharded.h"
 #include "tests/types/types_test.h"
 
 namespace crochet::types {
@@ -64,6 +65,46 @@ TEST_P(OpencvTest, InContainersSizesChange) {
   EXPECT_TRUE(are_equal(others.at("a")[0], layers.at("a")[0]));
   EXPECT_TRUE(are_equal(others.at("a")[1], layers.at("a")[1]));
   EXPECT_TRUE(are_equal(others.at("b")[0], layers.at("b")[0]));
+}
+
+TEST_P(OpencvTest, InContainersTypesAreThoseOfTheCheckpoint) {
+  const int sizes[] = {2, 3, 5};
+  std::vector<cv::Mat> frames = {cv::Mat(3, 4, CV_8UC3, cv::Scalar(1, 2, 3)),
+                                 cv::Mat(2, 2, CV_32F, cv::Scalar(0.5)), cv::Mat(),
+                                 cv::Mat(1, 5, CV_64FC4, cv::Scalar(1, 2, 3, 4)),
+                                 cv::Mat(3, sizes, CV_16S, cv::Scalar(7))};
+  save(frames);
+  std::vector<cv::Mat> others;
+  restore(others);
+  ASSERT_EQ(others.size(), frames.size());
+  for (size_t i = 0; i < frames.size(); ++i)
+    EXPECT_TRUE(frames[i].empty() ? others[i].empty() : are_equal(others[i], frames[i])) << i;
+}
+
+TEST_P(OpencvTest, InContainersATypeThatWouldNotBeFoundAgainIsAnError) {
+  const int sizes[] = {2, 3, 4};
+  for (const cv::Mat& mat : {cv::Mat(2, 2, CV_8UC(5), cv::Scalar(0)), cv::Mat(3, sizes, CV_8U),
+                             cv::Mat(3, sizes, CV_8UC2)}) {
+    std::vector<cv::Mat> frames = {mat};
+    EXPECT_THAT([&] { save(frames); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr("at most 4, of a matrix")));
+  }
+}
+
+TEST_P(OpencvTest, AnEmptyOneTakesTypeAndSizesOfTheCheckpoint) {
+  cv::Mat image(3, 4, CV_32FC3, cv::Scalar(1, 2, 3));
+  save(image);
+  cv::Mat other;
+  restore(other);
+  EXPECT_TRUE(are_equal(other, image));
+}
+
+TEST_P(OpencvTest, ARankHasAPartOrRows) {
+  cv::Mat part(2, 3, CV_32FC3, cv::Scalar(1, 2, 3));
+  save(sharded(part, {.full_shape = {2, 3, 3}, .offset = {0, 0, 0}}));
+  cv::Mat other(2, 3, CV_32FC3, cv::Scalar(0, 0, 0));
+  restore(sharded(other, {.full_shape = {2, 3, 3}, .offset = {0, 0, 0}}));
+  EXPECT_TRUE(are_equal(other, part));
 }
 
 TEST_P(OpencvTest, MoreDimensionsAndChannelsAreKept) {

@@ -41,7 +41,32 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
-// Listens on a port of its own on the loopback interface. Each connection gets one answer.
+// A port of the loopback interface that nobody else gets, and where nobody answers.
+class Port {
+ public:
+  Port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    if (::bind(socket_, generic, size) != 0 || ::getsockname(socket_, generic, &size) != 0)
+      throw std::runtime_error("no port for the test's server");
+    number_ = ntohs(address.sin_port);
+  }
+  ~Port() { ::close(socket_); }
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  int socket() const { return socket_; }
+  std::string host() const { return fmt::format("127.0.0.1:{}", number_); }
+
+ private:
+  const int socket_;
+  int number_ = 0;
+};
+
+// Listens on a port of its own. Each connection gets one answer.
 class Server {
  public:
   // Answers with this text, and closes the connection; or holds it until the server ends.
@@ -51,26 +76,17 @@ class Server {
   };
 
   explicit Server(std::vector<Answer> answers) : answers_(answers.begin(), answers.end()) {
-    socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto* const generic = reinterpret_cast<sockaddr*>(&address);
-    socklen_t size = sizeof address;
-    if (::bind(socket_, generic, size) != 0 || ::listen(socket_, 8) != 0 ||
-        ::getsockname(socket_, generic, &size) != 0)
-      throw std::runtime_error("no port for the test's server");
-    port_ = ntohs(address.sin_port);
+    if (::listen(port_.socket(), 8) != 0)
+      throw std::runtime_error("the test's server cannot listen");
     thread_ = internal::Thread("server", [this] { serve(); });
   }
   ~Server() {
-    ::shutdown(socket_, SHUT_RDWR);
+    ::shutdown(port_.socket(), SHUT_RDWR);
     thread_.join();
     for (const int held : held_) ::close(held);
-    ::close(socket_);
   }
 
-  std::string host() const { return fmt::format("127.0.0.1:{}", port_); }
+  std::string host() const { return port_.host(); }
   std::vector<std::string> requests() {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -79,7 +95,7 @@ class Server {
  private:
   void serve() {
     for (;;) {
-      const int connection = ::accept(socket_, nullptr, nullptr);
+      const int connection = ::accept(port_.socket(), nullptr, nullptr);
       if (connection < 0) return;
       std::string request;
       char buffer[4096];
@@ -105,8 +121,7 @@ class Server {
     }
   }
 
-  int socket_ = -1;
-  int port_ = 0;
+  const Port port_;
   std::mutex mutex_;  // Guards the next two.
   std::deque<Answer> answers_;
   std::vector<std::string> requests_;
@@ -155,12 +170,8 @@ TEST(HttpClientTest, UsesNoProxy) {
 }
 
 TEST(HttpClientTest, AServerThatFailsIsAnError) {
-  std::string nobody;
-  {
-    Server server({});
-    nobody = server.host();
-  }
-  EXPECT_THROW(HttpClient(nobody).send({.path = "/"}, {}), UnavailableError);
+  const Port nobody;
+  EXPECT_THROW(HttpClient(nobody.host()).send({.path = "/"}, {}), UnavailableError);
   Server server({{""},
                  {"SSH-2.0-OpenSSH\r\n"},
                  {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"},

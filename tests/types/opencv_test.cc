@@ -99,12 +99,20 @@ TEST_P(OpencvTest, AnEmptyOneTakesTypeAndSizesOfTheCheckpoint) {
   EXPECT_TRUE(are_equal(other, image));
 }
 
-TEST_P(OpencvTest, ARankHasAPartOrRows) {
+TEST_P(OpencvTest, ARankHasAPart) {
   cv::Mat part(2, 3, CV_32FC3, cv::Scalar(1, 2, 3));
   save(sharded(part, {.full_shape = {2, 3, 3}, .offset = {0, 0, 0}}));
   cv::Mat other(2, 3, CV_32FC3, cv::Scalar(0, 0, 0));
   restore(sharded(other, {.full_shape = {2, 3, 3}, .offset = {0, 0, 0}}));
   EXPECT_TRUE(are_equal(other, part));
+}
+
+TEST_P(OpencvTest, ARankHasRows) {
+  cv::Mat rows(2, 3, CV_32FC3, cv::Scalar(1, 2, 3));
+  save(sharded(rows));
+  cv::Mat fewer(1, 3, CV_32FC3, cv::Scalar(0, 0, 0));
+  restore(sharded(fewer));
+  EXPECT_TRUE(are_equal(fewer, rows));
 }
 
 TEST_P(OpencvTest, MoreDimensionsAndChannelsAreKept) {

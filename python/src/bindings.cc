@@ -43,6 +43,11 @@ nb::object elements_of(Tensor tensor) {
       nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(const_cast<uint8_t*>(data), {size}, owner));
 }
 
+void throw_if_signalled() {
+  const nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 void wait_until(const std::function<bool()>& is_over) {
   auto pause = std::chrono::microseconds(50);
   for (;;) {
@@ -52,7 +57,7 @@ void wait_until(const std::function<bool()>& is_over) {
           return false;
         }))
       return;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    throw_if_signalled();
     pause = std::min(2 * pause, std::chrono::microseconds(10'000));
   }
 }

@@ -51,6 +51,9 @@ auto unlocked(const Call& call) {
   return call();
 }
 
+// Throws the exception that Ctrl-C has raised. Needs no lock.
+void throw_if_signalled();
+
 // Waits without the lock until `is_over()`, and lets Ctrl-C end it.
 void wait_until(const std::function<bool()>& is_over);
 

@@ -8,6 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/c/internal/named_options.h"
+#include "crochet/checkpoint/saver/internal/saver_access.h"
 #include "crochet/engines/local/graph.h"
 #include "python/src/options_named.h"
 #include "python/src/python_state.h"
@@ -28,7 +29,7 @@ class StateSaver {
 
   SaveTicket save(int64_t step, const Objects& objects,
                   const std::map<std::string, double>& metrics) {
-    wait_for_last();
+    unlocked([&] { internal::SaverAccess::wait_for_turn(saver_, throw_if_signalled); });
     take(objects);
     const nb::gil_scoped_release release;
     const Tensor value = Tensor::scalar(step);

@@ -19,6 +19,16 @@ import numpy as np
 from test_read import InFolder, has
 
 
+def drain(reader):
+    """What a pipe holds now."""
+    text = b""
+    try:
+        while True:
+            text += os.read(reader, 65536)
+    except BlockingIOError:
+        return text
+
+
 class StateTest(InFolder):
     def restored(self, saved, present, **more):
         with crochet.Saver("run", **more) as saver:
@@ -254,7 +264,7 @@ class SaverTest(InFolder):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # A full disk.
         try:
             ticket = saver.save(2, state)  # Will be tried again for seconds.
-            for wait in (ticket.wait, saver.wait, saver.close, lambda: saver.save(3, state)):
+            for wait in (ticket.wait, saver.wait, saver.close):
                 self.assertFalse(ticket.finished)
                 with self.assertRaises(KeyboardInterrupt):
                     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
@@ -266,6 +276,39 @@ class SaverTest(InFolder):
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         saver.close()
         self.assertEqual(crochet.open("run").step, 2)
+
+    def test_ctrl_c_ends_a_save_that_waits_for_another_which_does_not_wait_long(self):
+        saver, state = crochet.Saver("run"), {"w": np.ones(10_000)}
+        saver.save(1, state).wait()
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writer, bytes(1024))
+        os.set_blocking(writer, True)
+        stderr = os.dup(2)
+        os.dup2(writer, 2)  # The background save cannot continue before its log is read.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # A full disk.
+        try:
+            ticket = saver.save(2, state)
+            with self.assertRaises(KeyboardInterrupt):
+                threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+                saver.save(3, state)
+            self.assertFalse(ticket.finished)
+            os.set_blocking(reader, False)
+            drain(reader)
+            saver.save(3, state)  # One attempt of the other is left.
+            self.assertTrue(ticket.finished)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            os.dup2(stderr, 2)
+        self.assertRegex(drain(reader).decode(), "ckpt-2 failed.*abandoned after [123] attempts")
+        saver.close()
+        self.assertEqual(crochet.open("run").step, 3)
+        for descriptor in (reader, writer, stderr):
+            os.close(descriptor)
 
     def test_the_names_of_a_state_may_change(self):
         with crochet.Saver("run") as saver:

@@ -383,15 +383,25 @@ void BackgroundSaver::write_now(const SaveSource& source, const std::string& sav
   if (error) std::rethrow_exception(error);
 }
 
-bool BackgroundSaver::wait_for_turn() {
+bool BackgroundSaver::wait_for_turn(const std::function<void()>& while_waiting) {
   Queue& queue = *state_->queue;
   if (!busy()) return true;
-  queue.change_and_wake([&] { queue.newer_is_due = true; });
-  std::unique_lock lock(queue.mutex);
+  struct NewerIsDue {
+    explicit NewerIsDue(Queue& due) : queue(due) {
+      queue.change_and_wake([this] { queue.newer_is_due = true; });
+    }
+    ~NewerIsDue() {
+      const std::lock_guard lock(queue.mutex);
+      queue.newer_is_due = false;
+    }
+    Queue& queue;
+  } const newer_is_due(queue);
   bool idle = false;
-  while (pending_signal() == 0 && !idle)
+  while (pending_signal() == 0 && !idle) {
+    if (while_waiting) while_waiting();
+    std::unique_lock lock(queue.mutex);
     idle = queue.changed.wait_for(lock, kSignalSlice, [&] { return queue.is_idle(); });
-  queue.newer_is_due = false;
+  }
   return idle;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,7 +66,8 @@ class CROCHET_EXPORT BackgroundSaver {
   // For callers that would rather wait before they take a snapshot than hold two: blocks until a
   // save would start at once. A save that waits to be retried is retried at once, and for the last
   // time. False if a signal asks the process to end before that.
-  bool wait_for_turn();
+  // `while_waiting`, if given, is called about ten times a second; what it throws ends the wait.
+  bool wait_for_turn(const std::function<void()>& while_waiting = {});
 
   // True while a save is being written, retried or waiting to be written.
   bool busy();

@@ -341,6 +341,22 @@ TEST_F(BackgroundSaverTest, ANewerSaveMakesTheNextAttemptTheLast) {
   EXPECT_EQ(newer.stage(), SaveStage::kPublished);
 }
 
+TEST_F(BackgroundSaverTest, ACallerMayEndItsWaitForATurn) {
+  EndlessClock clock;
+  Saver saver({.files = &files_, .clock = &clock});
+  BackgroundSaver background(saver);
+  fail_from_now_on();
+  const SaveTicket older = save_next_step(background);
+  clock.asleep.wait();
+  const auto interrupt = [&] {
+    files_.stop_failing();
+    throw CancelledError("Ctrl-C");
+  };
+  EXPECT_THROW(background.wait_for_turn(interrupt), CancelledError);
+  older.wait();
+  EXPECT_EQ(older.num_attempts(), 2);
+}
+
 TEST_F(BackgroundSaverTest, DoesNotRetryIfASignalIsPending) {
   BackgroundSaver background(saver_);
   const Clock::TimePoint start = clock_.now();

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "crochet/checkpoint/saver/internal/background_saver.h"
 #include "crochet/checkpoint/saver/internal/publisher.h"
 #include "crochet/checkpoint/saver/internal/save_promise.h"
 #include "crochet/checkpoint/saver/internal/save_source.h"
@@ -29,6 +31,10 @@ struct SaverAccess {
   static std::string save_with(Saver& saver, JointSave* others, Session& session,
                                const std::string& save_path, int64_t step) {
     return saver.save_with(others, session, save_path, step);
+  }
+  // Waits until save_async() would not: see BackgroundSaver::wait_for_turn().
+  static void wait_for_turn(Saver& saver, const std::function<void()>& while_waiting) {
+    if (saver.background_) saver.background_->wait_for_turn(while_waiting);
   }
   // For the same run in another directory, with `saver`'s rules for restores. A restore by `saver`
   // waits for what it writes.

@@ -4,8 +4,8 @@
 
 // Tracks Armadillo's dense matrices, vectors and cubes in place. In checkpoints a matrix is as in
 // Python, (row, column), and a cube (slice, column, row), which is how it lies in memory. As with
-// Eigen's, a size stays what it is when the loop begins, but in a container, where an empty matrix
-// takes that of the checkpoint. Source: Armadillo 11.4, https://arma.sourceforge.net/docs.html.
+// Eigen's, a size stays what it is when the loop begins, but that of an empty one, which is that
+// of the checkpoint. Source: Armadillo 11.4, https://arma.sourceforge.net/docs.html.
 
 #include <armadillo>
 #include <cstddef>
@@ -30,7 +30,7 @@ BorrowedArray borrow_armadillo(Tracker& tracker, Array& array, MemoryOrder order
                      .data = reinterpret_cast<std::byte*>(array.memptr()),
                      .order = order};
   }};
-  if ((tracker.is_restoring() && array.is_empty()) || tracker.has_rows()) borrowed.resize = resize;
+  if (tracker.may_resize(array.n_elem)) borrowed.resize = resize;
   return borrowed;
 }
 

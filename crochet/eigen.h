@@ -117,9 +117,9 @@ inline constexpr bool kHasFixedShape<Dense> = Dense::SizeAtCompileTime != Eigen:
 
 }  // namespace internal
 
-// A matrix keeps the size it has when it is tracked, and its memory may move. One in a container
-// may change its size between saves; a restore only gives one without elements another size, and
-// one with the rows of a rank.
+// A matrix keeps the size it has when it is tracked, and its memory may move. One in a container,
+// or tracked without elements, may change its size between saves; a restore only gives one without
+// elements another size, and one with the rows of a rank.
 template <typename Derived>
 BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
   BorrowedArray array = {.view = [&matrix] {
@@ -132,7 +132,8 @@ BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& ma
   constexpr bool kHasAnyRows =
       (Derived::IsVectorAtCompileTime ? Derived::SizeAtCompileTime : Derived::RowsAtCompileTime) ==
       Eigen::Dynamic;
-  if ((tracker.is_restoring() && matrix.size() == 0) || (kHasAnyRows && tracker.has_rows())) {
+  if (tracker.may_resize(static_cast<size_t>(matrix.size())) &&
+      (kHasAnyRows || !tracker.has_rows())) {
     array.sizes = crochet::internal::eigen_static_shape<Derived>();
     array.resize = [&matrix](const Shape& shape) {
       if constexpr (Derived::IsVectorAtCompileTime) {

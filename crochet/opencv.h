@@ -4,8 +4,8 @@
 
 // Tracks OpenCV's cv::Mat and cv::Mat_ in place, and fixed ones, cv::Matx and cv::Vec. In
 // checkpoints the channels are the last dimension, if there are several. As with Eigen's, a size
-// stays what it is when the loop begins, but of an empty cv::Mat, which takes type and sizes of the
-// checkpoint, and of an empty cv::Mat_ in a container, which takes the sizes. Source: OpenCV 4.6,
+// stays what it is when the loop begins, but that of an empty one, which is that of the checkpoint;
+// an empty cv::Mat takes the type, too. Source: OpenCV 4.6,
 // https://docs.opencv.org/4.x/d3/d63/classcv_1_1Mat.html.
 
 #include <algorithm>
@@ -49,7 +49,7 @@ inline ArrayView view_of_mat(const cv::Mat& mat) {
 
 inline BorrowedArray borrow_mat(Tracker& tracker, cv::Mat& mat) {
   BorrowedArray borrowed{.view = [&mat] { return view_of_mat(mat); }};
-  if ((tracker.is_restoring() && mat.empty()) || tracker.has_rows())
+  if (tracker.may_resize(mat.total()))
     borrowed.resize = [&mat](const Shape& shape) {
       std::vector<int> sizes(shape.dimensions().begin(), shape.dimensions().end());
       if (mat.channels() > 1) sizes.pop_back();

@@ -3,9 +3,9 @@
 #pragma once
 
 // Tracks xtensor's xarray, xtensor and xtensor_fixed in place, if they are row-major, as they are
-// by default. As with Eigen's matrices, a shape stays what it is when the loop begins, but in a
-// container, and that of an xarray which has none. Source: xtensor 0.24,
-// https://xtensor.readthedocs.io.
+// by default. As with Eigen's matrices, a shape stays what it is when the loop begins, but that
+// of one without elements, and of an xarray without a shape: it is that of the checkpoint. Source:
+// xtensor 0.24, https://xtensor.readthedocs.io.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ BorrowedArray borrow_xtensor(Tracker& tracker, Array& array) {
         .data = reinterpret_cast<std::byte*>(array.data())};
   }};
   if constexpr (requires(std::vector<size_t> sizes) { array.resize(sizes); })
-    if ((tracker.is_restoring() && array.size() == 0) || tracker.has_rows())
+    if (tracker.may_resize(array.size()))
       borrowed.resize = [&array](const Shape& shape) { resize_xtensor(array, shape); };
   return borrowed;
 }

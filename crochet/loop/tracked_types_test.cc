@@ -376,6 +376,11 @@ TEST_P(TrackedTypesTest, TensorsAndMatrices) {
   matrix << 1, 2, 3, 4, 5, 6;
   Eigen::MatrixXf other = Eigen::MatrixXf::Zero(2, 3);
   expect_kept_in(matrix, other);
+  Eigen::MatrixXf empty;
+  expect_kept_in(matrix, empty);
+  Eigen::VectorXd vector = Eigen::Vector3d(1, 2, 3);
+  Eigen::VectorXd empty_vector;
+  expect_kept_in(vector, empty_vector);
   expect_kept(std::vector<Eigen::MatrixXf>{matrix, matrix.transpose()});
   expect_kept(std::map<std::string, Eigen::VectorXd>{{"b", Eigen::Vector3d(1, 2, 3)}});
 }

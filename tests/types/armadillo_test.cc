@@ -73,6 +73,22 @@ TEST_P(ArmadilloTest, FixedOnesToo) {
   EXPECT_TRUE(same(other, matrix));
 }
 
+TEST_P(ArmadilloTest, EmptyOnesTakeTheSizesOfTheCheckpoint) {
+  Filter filter{.state = arma::vec(3, arma::fill::ones),
+                .covariance = {{1, 2, 3}, {4, 5, 6}},
+                .history = arma::cube(2, 3, 4, arma::fill::randu),
+                .gains = {7, 8},
+                .named = {},
+                .spectra = {}};
+  save(filter);
+  Filter other;
+  restore(other);
+  EXPECT_TRUE(same(other.state, filter.state));
+  EXPECT_TRUE(same(other.covariance, filter.covariance));
+  EXPECT_TRUE(arma::approx_equal(other.history, filter.history, "absdiff", 0));
+  EXPECT_TRUE(same(other.gains, filter.gains));
+}
+
 TEST_P(ArmadilloTest, AnotherSizeIsAnError) {
   arma::mat matrix(2, 3, arma::fill::ones);
   save(matrix);

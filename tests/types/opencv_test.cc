@@ -99,6 +99,14 @@ TEST_P(OpencvTest, AnEmptyOneTakesTypeAndSizesOfTheCheckpoint) {
   EXPECT_TRUE(are_equal(other, image));
 }
 
+TEST_P(OpencvTest, AnEmptyOneWithATypeTakesTheSizesOfTheCheckpoint) {
+  cv::Mat_<cv::Vec3f> image(3, 4, cv::Vec3f(1, 2, 3));
+  save(image);
+  cv::Mat_<cv::Vec3f> other;
+  restore(other);
+  EXPECT_TRUE(are_equal(other, image));
+}
+
 TEST_P(OpencvTest, ARankHasAPart) {
   cv::Mat part(2, 3, CV_32FC3, cv::Scalar(1, 2, 3));
   save(sharded(part, {.full_shape = {2, 3, 3}, .offset = {0, 0, 0}}));

@@ -63,6 +63,14 @@ TEST_P(XtensorTest, AScalarIsOne) {
   EXPECT_EQ(one, scalar);
 }
 
+TEST_P(XtensorTest, OneOfAFixedRankWithoutElementsTakesTheSizesOfTheCheckpoint) {
+  xt::xtensor<double, 2> field = {{1, 2, 3}, {4, 5, 6}};
+  save(field);
+  xt::xtensor<double, 2> other;
+  restore(other);
+  EXPECT_EQ(other, field);
+}
+
 TEST_P(XtensorTest, AnotherShapeIsAnError) {
   xt::xarray<double> field = {{1, 2, 3}, {4, 5, 6}};
   save(field);

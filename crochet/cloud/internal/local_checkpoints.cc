@@ -91,9 +91,12 @@ void bring_back(Mirror& mirror, const Mirror::Copy& copy, const MirroredFile& fi
 std::vector<LocalCheckpoint> local_checkpoints(FileSystem& files, const std::string& directory,
                                                const std::string& basename) {
   std::vector<LocalCheckpoint> found;
-  for (const std::string& prefix : list_checkpoints(files, directory, basename))
+  for (const std::string& prefix : list_checkpoints(files, directory, basename)) {
+    const auto sidecar = read_sidecar(files, prefix);
     found.push_back({.name = base_name(prefix),
-                     .unix_time = time_of(files, prefix, read_sidecar(files, prefix))});
+                     .unix_time = time_of(files, prefix, sidecar),
+                     .is_pinned = sidecar && sidecar->pinned});
+  }
   std::ranges::stable_sort(found, {}, &LocalCheckpoint::unix_time);
   return found;
 }

@@ -16,8 +16,12 @@ namespace crochet::inline v0::cloud::internal {
 struct LocalCheckpoint {
   std::string name;      // "model.ckpt-100".
   double unix_time = 0;  // When it was saved.
+  bool is_pinned = false;
 
-  friend bool operator==(const LocalCheckpoint&, const LocalCheckpoint&) = default;
+  // Of the same save.
+  friend bool operator==(const LocalCheckpoint& a, const LocalCheckpoint& b) {
+    return a.name == b.name && a.unix_time == b.unix_time;
+  }
 };
 
 // The published checkpoints `<basename>-<step>` of a directory, in the order in which they were

@@ -109,9 +109,14 @@ bool MirrorThread::is_handled(const LocalCheckpoint& checkpoint) const {
 }
 
 void MirrorThread::tidy() {
-  for (const Mirror::Copy& copy : mirror_.tidy(task_.max_to_keep, stop_.get_token())) {
-    const LocalCheckpoint copied{copy.manifest->checkpoint, copy.manifest->unix_time};
+  kept_since_ = 0;
+  int num_kept = 0;
+  const auto copies = mirror_.tidy(task_.max_to_keep, stop_.get_token());
+  for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy) {
+    const MirrorManifest& manifest = *copy->manifest;
+    const LocalCheckpoint copied{manifest.checkpoint, manifest.unix_time};
     if (!is_handled(copied)) handled_.push_back(copied);
+    if (!manifest.is_pinned && ++num_kept == task_.max_to_keep) kept_since_ = manifest.unix_time;
   }
   is_tidy_ = true;
 }
@@ -126,7 +131,8 @@ std::optional<LocalCheckpoint> MirrorThread::next() {
   size_t num_newer = 0;
   for (auto checkpoint = found.rbegin(); checkpoint != found.rend(); ++checkpoint, ++num_newer) {
     if (task_.max_to_keep > 0 && num_newer >= static_cast<size_t>(task_.max_to_keep)) break;
-    if (!is_handled(*checkpoint)) return *checkpoint;
+    const bool would_stay = checkpoint->is_pinned || checkpoint->unix_time >= kept_since_;
+    if (would_stay && !is_handled(*checkpoint)) return *checkpoint;
   }
   return std::nullopt;
 }

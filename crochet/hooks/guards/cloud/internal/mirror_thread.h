@@ -72,6 +72,7 @@ class MirrorThread {
 
   // Of the thread alone.
   bool is_tidy_ = false;
+  double kept_since_ = 0;  // Copies of earlier checkpoints would be removed, if not pinned.
   std::vector<LocalCheckpoint> handled_;
   std::string last_reason_;
 

@@ -105,6 +105,26 @@ TEST_F(MirrorThreadTest, WhatTheStoreHasIsNotCopiedAgain) {
   EXPECT_EQ(store_->keys(), keys);
 }
 
+TEST_F(MirrorThreadTest, AnOldCheckpointThatWouldNotStayIsNotCopied) {
+  for (int step = 1; step <= 3; ++step) write(step);
+  const auto run_once = [this] {
+    MirrorThread thread(task(2), clock_);
+    thread.start();
+    thread.finish(60);
+  };
+  run_once();
+  remove_checkpoint(files_, "run/m-2");  // The run keeps its best one, and the newest.
+  std::vector<std::string> put;
+  store_->before = [&](const std::string& operation) {
+    if (operation.starts_with("put")) put.push_back(operation);
+  };
+  run_once();
+  EXPECT_THAT(put, IsEmpty());
+  set_pinned(files_, "run/m-1", true);
+  run_once();
+  EXPECT_THAT(copied(), ElementsAre("m-1", "m-2", "m-3"));
+}
+
 TEST_F(MirrorThreadTest, TheNewestComesFirst) {
   std::vector<std::string> order;
   store_->after = [&](const std::string& operation) {

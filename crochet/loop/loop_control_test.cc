@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -25,7 +26,8 @@
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
-#include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/watched_file_system.h"
+#include "tests/support/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -64,7 +66,7 @@ class LoopControlTest : public testing::Test {
 
   LogCapture log_;
   FakeClock clock_;
-  MemoryFileSystem files_{clock_};
+  WatchedFileSystem files_{clock_};
   internal::ControlFiles control_{files_, "run"};
 };
 
@@ -87,6 +89,23 @@ TEST_F(LoopControlTest, StopsWithTheNextCheckpoint) {
   EXPECT_LE(report.last_step, 62) << "the save of step 60 waits for that of step 40";
   EXPECT_EQ(report.stop.reason, "crochet stop --when-saved");
   EXPECT_EQ(answer(stop), "step 23: the run ends with its next checkpoint");
+}
+
+TEST_F(LoopControlTest, ACheckpointOfAnEarlierStepIsNotTheNextOne) {
+  std::atomic<bool> is_released = false;
+  files_.on_create([&](const std::string& path) {
+    if (path.find("ckpt-20.") != path.npos)
+      wait_until("step 30", [&] { return is_released.load(); });
+  });
+  const RunReport report = run([&](int64_t step) {
+    if (step == 23)
+      control_.ask({.id = "1", .verb = ControlVerb::kStop, .limit = {.when_saved = true}});
+    if (step < 30) return;
+    is_released = true;
+    wait_until("the checkpoint", [&] { return checkpoint_exists(files_, "run/model.ckpt-20"); });
+  });
+  EXPECT_GE(report.last_step, 40);
+  EXPECT_LE(report.last_step, 62);
 }
 
 TEST_F(LoopControlTest, Saves) {

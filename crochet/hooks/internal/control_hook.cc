@@ -28,17 +28,18 @@ std::string text_of(const RunLimit& limit) {
 
 }  // namespace
 
-// True once a checkpoint was published that the run was to wait for.
+// Knows the newest checkpoint that was published.
 class ControlHook::Listener final : public CheckpointSaverListener {
  public:
-  bool after_save(Session&, int64_t) override {
-    has_saved_ = true;
+  bool after_save(Session&, int64_t step) override {
+    newest_ = step;
     return false;
   }
-  bool take() { return std::exchange(has_saved_, false); }
+  // One of an earlier step may still have been on its way.
+  bool has_saved(int64_t step) const { return newest_ >= step; }
 
  private:
-  bool has_saved_ = false;
+  int64_t newest_ = -1;
 };
 
 ControlHook::ControlHook(const std::string& directory, FileSystem& files, Clock& clock,
@@ -88,7 +89,8 @@ void ControlHook::look() {
 }
 
 void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&) {
-  if (stops_when_saved_ && listener_->take()) context.request_stop(*stops_when_saved_);
+  if (stops_when_saved_ && listener_->has_saved(stops_when_saved_->from_step))
+    context.request_stop(stops_when_saved_->why);
   const int64_t at_least = context.global_step() + 1;  // A run may make several steps.
   if (journal_) journal_->is_after(at_least);
   const bool looks = is_time_to_look();
@@ -103,8 +105,7 @@ void ControlHook::after_run(SessionRunContext& context, const SessionRunValues&)
     limit_.reset();
     control_.set_limit({});
     if (when_saved) {
-      stops_when_saved_ = why;
-      static_cast<void>(listener_->take());
+      stops_when_saved_ = {*why, step};
     } else {
       context.request_stop(*why);
     }
@@ -126,8 +127,7 @@ void ControlHook::carry_out(const ControlRequest& request, int64_t step,
   switch (request.verb) {
     case ControlVerb::kStop:
       if (request.limit.when_saved) {
-        stops_when_saved_ = "crochet stop --when-saved";
-        static_cast<void>(listener_->take());
+        stops_when_saved_ = {"crochet stop --when-saved", step};
         text = fmt::format("step {}: the run ends with its next checkpoint", step);
       } else {
         context.request_stop("crochet stop");

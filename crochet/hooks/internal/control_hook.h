@@ -40,6 +40,11 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
 
  private:
   class Listener;
+  // With the first checkpoint of this step or a later one.
+  struct StopWhenSaved {
+    std::string why;
+    int64_t from_step;
+  };
 
   void look();
   bool is_time_to_look();
@@ -62,9 +67,9 @@ class CROCHET_EXPORT ControlHook final : public SessionRunHook {
   int steps_to_reading_ = 1;
   std::optional<ControlRequest> request_;
   std::optional<RunLimit> limit_;
-  bool is_time_over_ = false;                    // As of the last look.
-  bool knows_limit_ = false;                     // It has been read.
-  std::optional<std::string> stops_when_saved_;  // Why.
+  bool is_time_over_ = false;  // As of the last look.
+  bool knows_limit_ = false;   // It has been read.
+  std::optional<StopWhenSaved> stops_when_saved_;
   int64_t first_step_ = 0;
   Clock::TimePoint start_;
 };

@@ -267,6 +267,10 @@ bool Tracker::is_restoring() const {
   return visitor_ != nullptr && visitor_->purpose() != internal::PartVisitor::Purpose::kSave;
 }
 
+bool Tracker::may_resize(size_t num_elements) const {
+  return has_rows_ || (num_elements == 0 && (is_direct() || is_restoring()));
+}
+
 StoredParts Tracker::stored() const { return visitor_->stored().beneath(prefix_); }
 
 StoredParts Tracker::layout() const { return visitor_->layout().beneath(prefix_); }

@@ -148,9 +148,7 @@ class CROCHET_EXPORT Tracker {
   bool is_restoring() const;
   // True if a restore may change the size of an array that has `num_elements` now: one without any
   // takes the size of the checkpoint, and one of rows that of this rank's.
-  bool may_resize(size_t num_elements) const {
-    return has_rows_ || (num_elements == 0 && (is_direct() || is_restoring()));
-  }
+  bool may_resize(size_t num_elements) const;
   // The name of the value, with those of what it is a part of.
   std::string name() const;
   // True where values become variables and objects of the graph. False in what may come and go, as

@@ -7,6 +7,7 @@ import importlib.util
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -183,6 +184,13 @@ class OpenTest(InFolder):
             warnings.simplefilter("always")
             self.assertEqual(crochet.open("run").step, 10)
         self.assertIn("model.ckpt-20", str(caught[0].message))
+
+    def test_the_classes_of_errors_are_those_of_cxx(self):
+        header = pathlib.Path(__file__).parents[2] / "crochet/base/error.h"
+        codes = re.findall(r"^  k(\w+) = (\d+),$", header.read_text(), re.MULTILINE)
+        classes = {int(code): name + "Error" for name, code in codes}
+        self.assertEqual(len(classes), 16)
+        self.assertEqual(classes, {i: kind.__name__ for i, kind in enumerate(crochet.Error.__subclasses__(), 1)})
 
     def test_names_that_are_missing_are_key_errors(self):
         self.save(10)

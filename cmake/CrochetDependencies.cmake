@@ -111,6 +111,8 @@ if(CROCHET_BUILD_TESTS)
   find_path(CROCHET_MDSPAN_INCLUDES mdspan/mdspan.hpp)  # The reference implementation.
   find_path(CROCHET_ARMADILLO_INCLUDES armadillo)
   find_library(CROCHET_ARMADILLO_LIBRARY armadillo)
+  find_path(CROCHET_KOKKOS_INCLUDES Kokkos_Core.hpp PATH_SUFFIXES trilinos kokkos)
+  find_library(CROCHET_KOKKOS_LIBRARY NAMES trilinos_kokkoscore kokkoscore)
 endif()
 if(CROCHET_BUILD_EXAMPLES)
   # Examples of what programs have: those that are found.

@@ -12,12 +12,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "crochet/base/error.h"
 #include "crochet/copies/borrowed_array.h"
 #include "crochet/tensor/tensor.h"
+#include "crochet/tracking/internal/strided_view.h"
 #include "crochet/tracking/tracker.h"
 
 namespace crochet::inline v0 {
@@ -38,46 +38,19 @@ concept Mdspan = requires(const T& span) {
 template <Mdspan T>
 inline constexpr bool kIsView<T> = true;
 
-// The strides of one piece of memory whose last index is the fastest, or the first.
-template <typename T>
-bool is_dense(const T& span, bool is_last_fastest) {
-  size_t stride = 1;
-  for (size_t i = 0; i < T::rank(); ++i) {
-    const size_t r = is_last_fastest ? T::rank() - 1 - i : i;
-    if (span.extent(r) != 1 && static_cast<size_t>(span.mapping().stride(r)) != stride)
-      return false;
-    stride *= static_cast<size_t>(span.extent(r));
-  }
-  return true;
-}
-
 }  // namespace internal
 
 // Throws: InvalidArgumentError for elements that are not one piece of memory in order.
 template <internal::Mdspan T>
 requires(!std::is_const_v<typename T::element_type>) BorrowedArray
     borrow_array(Tracker&, const T& span) {
-  std::vector<int64_t> sizes;
-  size_t count = 1;
+  internal::Strided elements{.dtype = dtype_of<typename T::element_type>,
+                             .data = span.data_handle()};
   for (size_t r = 0; r < T::rank(); ++r) {
-    sizes.push_back(static_cast<int64_t>(span.extent(r)));
-    count *= static_cast<size_t>(span.extent(r));
+    elements.sizes.push_back(static_cast<int64_t>(span.extent(r)));
+    elements.strides.push_back(static_cast<int64_t>(span.mapping().stride(r)));
   }
-  MemoryOrder order = MemoryOrder::kRowMajor;
-  if (count > 0 && !internal::is_dense(span, /*is_last_fastest=*/true)) {
-    if (!internal::is_dense(span, /*is_last_fastest=*/false))
-      throw InvalidArgumentError(
-          "an mdspan is tracked whose elements are not one piece of memory, in the order of the "
-          "last index or of the first; track a copy of them");
-    if (T::rank() == 2)
-      order = MemoryOrder::kColumnMajor;
-    else
-      sizes = {sizes.rbegin(), sizes.rend()};
-  }
-  const ArrayView view{.dtype = dtype_of<typename T::element_type>,
-                       .shape = Shape(std::move(sizes)),
-                       .data = reinterpret_cast<std::byte*>(span.data_handle()),
-                       .order = order};
+  const ArrayView view = internal::view_of_strided(std::move(elements), "an mdspan");
   return {.view = [view] { return view; }};
 }
 

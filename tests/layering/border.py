@@ -25,8 +25,8 @@ import sys
 LIMITS = {"public headers": 100, "public headers within crochet.h": 80, "public headers of guards": 10,
           "public headers for other libraries": 10}
 GUARDS = "crochet/hooks/guards/"
-ADAPTERS = {f"crochet/{name}.h" for name in ("armadillo", "c", "cereal", "eigen", "fmt", "mdspan", "opencv",
-                                             "xtensor")}
+ADAPTERS = {f"crochet/{name}.h" for name in ("armadillo", "c", "cereal", "eigen", "fmt", "kokkos", "mdspan",
+                                             "opencv", "xtensor")}
 # The kit for users' tests is not counted. These headers have the names of another library.
 KIT = "crochet/testing/"
 FOREIGN = "/gloo_names/"

@@ -11,7 +11,7 @@ cmake_minimum_required(VERSION 3.25)
 
 set(violations)
 # Headers for libraries that crochet itself does not ask for.
-set(adapters "/(armadillo|cereal|eigen|mdspan|opencv|xtensor|fmt|dlpack|[a-z_]*_contract)[.]h$")
+set(adapters "/(armadillo|cereal|eigen|kokkos|mdspan|opencv|xtensor|fmt|dlpack|[a-z_]*_contract)[.]h$")
 
 file(GLOB_RECURSE headers RELATIVE ${INCLUDE} ${INCLUDE}/crochet/*.h)
 if(NOT headers)

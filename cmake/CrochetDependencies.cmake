@@ -9,6 +9,7 @@ endif()
 
 # Python with TensorFlow: for the tests in tests/interop, and to find TensorFlow's C API.
 set(CROCHET_PYTHON "" CACHE FILEPATH "Python with TensorFlow, for tests and the TensorFlow engine")
+set(CROCHET_LIGHTGBM_LIBRARY "" CACHE FILEPATH "lib_lightgbm.so, for examples/lightgbm")
 set(CROCHET_STORES_PYTHON "" CACHE FILEPATH "Python with moto, for tests of object stores")
 
 # The component `tensorflow` is built if its library is found (AUTO), always (ON) or never (OFF).
